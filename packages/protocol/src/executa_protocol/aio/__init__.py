@@ -1,0 +1,1 @@
+"""What both ends of a connection share of asyncio: streams, writer, peer, in-memory pair."""

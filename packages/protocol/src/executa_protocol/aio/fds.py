@@ -1,0 +1,19 @@
+"""What kind of thing a file descriptor is.
+
+A loop can wait for pipes and sockets. Of regular files epoll wants nothing to
+know, and a loop's own pipe calls abort the process on them, so the answer decides
+who may touch the descriptor.
+"""
+
+import os
+import stat
+
+
+def is_pollable(fd: int) -> bool:
+    """Whether an event loop can wait for `fd`: a pipe or a socket.
+
+    A terminal could be waited for too, but making it non-blocking would do so to
+    every process that shares it, the user's shell among them.
+    """
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

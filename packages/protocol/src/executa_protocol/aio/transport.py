@@ -1,0 +1,77 @@
+"""The seam between a peer and the bytes below it, as two promises.
+
+Above stands a `Receiver` (the peer), below a `Transport` (file descriptors or
+memory). Everything happens on one event loop; nothing here blocks.
+"""
+
+from typing import Protocol
+
+
+class Receiver(Protocol):
+    """What a transport calls."""
+
+    def data_received(self, data: bytes) -> None:
+        """The next bytes, at most `READ_CHUNK` of them. Never called after `connection_lost`."""
+        ...
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        """No more bytes will come: the other side closed (None) or the stream broke. Once."""
+        ...
+
+    def writing_broken(self, reason: Exception) -> None:
+        """The other side takes no more bytes. What it wrote before is still to come."""
+        ...
+
+    def writing_drained(self) -> None:
+        """Waiting bytes fell below the low-water mark after they had been above the high one."""
+        ...
+
+
+class Transport(Protocol):
+    """What a peer needs of the bytes below it."""
+
+    @property
+    def queued(self) -> int:
+        """Bytes accepted by `write` that nobody has taken yet."""
+        ...
+
+    @property
+    def taken(self) -> int:
+        """Bytes handed over since the start."""
+        ...
+
+    @property
+    def congested(self) -> bool:
+        """Whether waiting bytes rose above the high-water mark and not yet below the low one."""
+        ...
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to read."""
+        ...
+
+    def write(self, frame: bytes) -> None:
+        """Queue one whole frame. Frames of one loop tick leave together.
+
+        Raises `WriteQueueFull`, having queued nothing, and `ConnectionLost`.
+        """
+        ...
+
+    def poll(self) -> None:
+        """Deliver now what has arrived already, without waiting."""
+        ...
+
+    def pause_reading(self) -> None:
+        """Deliver nothing until `resume_reading`."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Deliver again."""
+        ...
+
+    def close_writing(self) -> None:
+        """End the outgoing stream once everything queued has left."""
+        ...
+
+    def close(self) -> None:
+        """Let go of both directions at once. Idempotent."""
+        ...

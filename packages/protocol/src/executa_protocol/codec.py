@@ -1,0 +1,171 @@
+"""JSON in and out: what the libraries leave open, decided once (R-14).
+
+Every line passes `check_content` before any decoder sees it, because decoders
+that skip or pass a value through look neither at its UTF-8 nor at the size of its
+numbers, and recurse as deep as it nests. Every outgoing value passes `encode`,
+because encoders write NaN and Infinity as ``null``. This module knows JSON and no
+message.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from executa_protocol.errors import DecodeFailure, NotEncodable
+from executa_protocol.limits import KIB, MAX_DEPTH
+
+T = TypeVar("T")
+
+_ENCODER = msgspec.json.Encoder()
+_ANY = msgspec.json.Decoder()
+
+_NOT_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"[]", b"{}")
+_DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789E", b"000000000e")
+_SMALL: Final = 4 * KIB
+_INFINITE_DIGITS: Final = b"0" * 309
+
+# --- In ---------------------------------------------------------------------------
+
+
+def check_content(line: bytes) -> None:
+    """Raise `DecodeFailure` if `line` holds bad UTF-8, nests too deep, or has an infinite number.
+
+    Lone surrogates, NaN and Infinity as words, and everything else that is no JSON
+    are left to the decoder, which refuses them also in values that it skips.
+    """
+    if not line.isascii():
+        try:
+            line.decode()
+        except UnicodeDecodeError as fault:
+            msg = f"invalid UTF-8 at byte {fault.start}"
+            raise DecodeFailure(msg) from None
+    # A line with fewer bytes than a too deep value has brackets needs no closer look.
+    if len(line) > 2 * MAX_DEPTH and too_deep(line):
+        msg = f"arrays and objects nest deeper than {MAX_DEPTH}"
+        raise DecodeFailure(msg)
+    if len(line) <= _SMALL or _may_hold_infinite_number(line):
+        decode_any(line)
+
+
+def too_deep(line: bytes) -> bool:
+    """Whether the arrays and objects of `line` nest deeper than `MAX_DEPTH`.
+
+    Exact for JSON; for anything else it may say yes where a decoder would stop earlier.
+    """
+    if line.count(b"[") + line.count(b"{") <= MAX_DEPTH:
+        return False
+    if b"\\" in line:
+        line = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Only quotes and brackets are left, so a string without brackets is two quotes
+    # side by side. Dropping a pair changes nothing for what stands outside strings.
+    skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS).replace(b'""', b"")
+    if b'"' in skeleton:
+        skeleton = b"".join(skeleton.split(b'"')[::2])
+    for _ in range(MAX_DEPTH):  # each round takes the innermost level away
+        shorter = skeleton.replace(b"{}", b"")
+        if len(shorter) == len(skeleton):  # empty, or brackets without a partner
+            return skeleton.count(b"{") > MAX_DEPTH
+        skeleton = shorter
+    return bool(skeleton)
+
+
+def _may_hold_infinite_number(line: bytes) -> bool:
+    """Whether a number here may be 1e309 or more: three digits of exponent, or 309 digits."""
+    digits = line.translate(_DIGITS_AS_ZERO)
+    return b"e000" in digits or b"e+000" in digits or _INFINITE_DIGITS in digits
+
+
+def decode_any(data: bytes | Raw) -> Any:
+    """Decode to plain Python values; integers stay exact. Raises `DecodeFailure`."""
+    return _decode(_ANY, data)
+
+
+def decode(data: bytes | Raw, decoder: "msgspec.json.Decoder[T]") -> T:
+    """Decode with a prepared `decoder`. Raises `DecodeFailure` with the path of the fault."""
+    return _decode(decoder, data)
+
+
+def _decode(decoder: "msgspec.json.Decoder[T]", data: bytes | Raw) -> T:
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as fault:
+        message, path = _with_path(str(fault))
+        raise DecodeFailure(message, path=path) from None
+    except msgspec.DecodeError as fault:
+        raise DecodeFailure(str(fault)) from None
+    except UnicodeDecodeError as fault:
+        msg = f"invalid UTF-8 at byte {fault.start}"
+        raise DecodeFailure(msg) from None
+    except RecursionError:
+        msg = f"arrays and objects nest deeper than {MAX_DEPTH}"
+        raise DecodeFailure(msg) from None
+
+
+def _with_path(message: str) -> tuple[str, str]:
+    """Take msgspec's "Expected `int` - at `$.a[0]`" apart: the path goes without its ``$.``."""
+    text, found, tail = message.rpartition(" - at `")
+    if not found:
+        return message, ""
+    path = tail.rstrip("`").removeprefix("$").removeprefix(".")
+    return (f"{path}: {text}" if path else text), path
+
+
+# --- Out ----------------------------------------------------------------------------
+
+
+def encode(value: object) -> bytes:
+    """Encode as one line of JSON without its LF. Raises `NotEncodable`.
+
+    Refused: what JSON has no form for, NaN and Infinity (no library does), lone
+    surrogates, and a raw value that brings a newline of its own.
+    """
+    try:
+        data = _ENCODER.encode(value)
+    except RecursionError:
+        msg = "the value nests too deep, or contains itself"
+        raise NotEncodable(msg) from None
+    except (TypeError, ValueError, OverflowError) as fault:  # UnicodeEncodeError is a ValueError
+        msg = f"not JSON: {fault}"
+        raise NotEncodable(msg) from None
+    if b"null" in data and (path := _non_finite(value, "")) is not None:
+        msg = f"not JSON: {path or 'the value'} is not a finite number"
+        raise NotEncodable(msg)
+    if b"\n" in data:
+        msg = "a raw value holds a newline, which would split the frame"
+        raise NotEncodable(msg)
+    return data
+
+
+def _non_finite(value: object, path: str) -> str | None:
+    """The path of the first NaN or Infinity in `value`, or None.
+
+    Runs only when ``null`` stands in the encoded text: each NaN leaves one there.
+    """
+    if isinstance(value, float):
+        return None if math.isfinite(value) else path
+    if value is None or isinstance(value, str | bytes | int | Raw):
+        return None
+    for name, item in _members(value):
+        inner = f"{path}{name}" if name[0] == "[" or path else name.removeprefix(".")
+        if (found := _non_finite(item, inner)) is not None:
+            return found
+    return None
+
+
+def _members(value: object) -> Iterable[tuple[str, object]]:
+    """What stands one level below `value`, each with its step of the path."""
+    if isinstance(value, Struct):
+        return [(f".{name}", getattr(value, name)) for name in value.__struct_fields__]
+    if not isinstance(value, dict | list | tuple | set | frozenset):
+        value = msgspec.to_builtins(value, str_keys=True)
+    if isinstance(value, dict):
+        pairs = cast("dict[object, object]", value)
+        return [(f".{key}", item) for key, item in pairs.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        items = cast("Iterable[object]", value)
+        return [(f"[{index}]", item) for index, item in enumerate(items)]
+    return []

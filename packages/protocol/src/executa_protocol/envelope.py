@@ -1,0 +1,261 @@
+"""A line to a message and a message to a line.
+
+`parse` turns one line into a `Message` or, when it is none, into a `Malformed`
+that says what may be answered. Nothing here raises for what a peer sent: a bad
+line is a value. Params, results and errors stay raw until someone needs them.
+The writers at the end build frames from parts that are encoded already.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from executa_protocol import codec
+from executa_protocol.codes import INVALID_REQUEST, PARSE_ERROR
+from executa_protocol.errors import DecodeFailure, NotEncodable, StrictRefusal
+from executa_protocol.framing import Oversized
+from executa_protocol.head import read_head
+from executa_protocol.limits import SAMPLE_BYTES
+from executa_protocol.readings import TOLERANT, Reader
+
+Id = int | str | float | bool | None
+"""Every JSON scalar: an id is echoed as it came (R-13). A legal one is an int or a string."""
+
+
+class Message(Struct, gc=False):
+    """One JSON-RPC object as it stood on the line. `UNSET` is absent, which null is not.
+
+    A `method` makes it a request (with `id`) or a notification (without); anything
+    else is a response, whose content is a `result`, an `error` or a file `pointer`.
+    """
+
+    id: Id | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+    pointer: str | UnsetType = field(default=UNSET, name="__file_transport")
+    old_pointer: str | UnsetType = field(default=UNSET, name="__trans_file__")
+    jsonrpc: Literal["2.0"] | UnsetType = UNSET
+
+
+class _Loose(Struct, gc=False):
+    """The same members without their types, for lines that `Message` refuses."""
+
+    id: Raw | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+    pointer: Raw | UnsetType = field(default=UNSET, name="__file_transport")
+    old_pointer: Raw | UnsetType = field(default=UNSET, name="__trans_file__")
+    jsonrpc: Raw | UnsetType = UNSET
+
+
+class Malformed(Struct, frozen=True):
+    """A line that is no message.
+
+    `code` is what a request is answered with (-32700 or -32600) and `reason` why.
+    `id` is the readable id or `UNSET`. With `is_request` the line is answered;
+    without it a call of ours with that id fails, and nothing is answered (R-10, R-11).
+    `sample` is its first bytes, `size` its length in bytes without the LF.
+    """
+
+    code: int
+    reason: str
+    id: Id | UnsetType
+    is_request: bool
+    sample: bytes
+    size: int
+    symbol: str = ""
+
+
+FRAME_TOO_LARGE: Final = "frame_too_large"
+BLANK: Final = b" \t\r\n"
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_LOOSE = msgspec.json.Decoder(_Loose)
+_ID: "msgspec.json.Decoder[Id]" = msgspec.json.Decoder(Id)
+_NULL: Final = b"null"
+
+
+def parse(line: bytes, reader: Reader = TOLERANT) -> Message | Malformed | None:
+    """Read one line; None for a blank one. Tolerated departures go to `reader` (R-03)."""
+    try:
+        codec.check_content(line)
+        message = _MESSAGE.decode(line)
+    except (DecodeFailure, msgspec.DecodeError, UnicodeDecodeError) as fault:
+        return _explain(line, fault, reader)
+    if (
+        message.jsonrpc is UNSET
+        or message.error is not UNSET
+        or (message.method is UNSET and message.result is UNSET)
+        or message.id is None
+        or isinstance(message.id, float | bool)
+    ):
+        return _second_look(line, message, reader)
+    return message
+
+
+def _second_look(line: bytes, message: Message, reader: Reader) -> Message | Malformed:
+    """What is legal but rare, tolerated, or wrong only in its combination of members."""
+    try:
+        if message.jsonrpc is UNSET:
+            reader.tolerate("WIRE-001", 'the message has no "jsonrpc": "2.0"')
+        if message.method is not UNSET:
+            if message.id is not UNSET and not _is_proper(message.id):
+                reader.tolerate("WIRE-002", "a request's id is neither an integer nor a string")
+            return message
+        if message.error is not UNSET and message.result is not UNSET:
+            if bytes(message.error) == _NULL:
+                reader.tolerate("WIRE-003", "a result comes with an error of null")
+                message.error = UNSET
+            elif bytes(message.result) == _NULL:
+                reader.tolerate("WIRE-004", "an error comes with a result of null")
+                message.result = UNSET
+            else:
+                return _malformed(line, INVALID_REQUEST, "both a result and an error", message.id)
+        if message.old_pointer is not UNSET and message.pointer is UNSET:
+            reader.tolerate("WIRE-005", "a file pointer is spelled __trans_file__")
+            message.pointer = message.old_pointer
+    except StrictRefusal as refusal:
+        is_request = message.method is not UNSET
+        return _malformed(line, INVALID_REQUEST, str(refusal), message.id, is_request=is_request)
+    if message.result is UNSET and message.error is UNSET and message.pointer is UNSET:
+        return _malformed(
+            line, INVALID_REQUEST, "neither a method nor a result nor an error", message.id
+        )
+    if message.id is UNSET:
+        return _malformed(line, INVALID_REQUEST, "a response without an id", UNSET)
+    return message
+
+
+def _is_proper(identity: Id | UnsetType) -> bool:
+    return isinstance(identity, int | str) and not isinstance(identity, bool)
+
+
+def _explain(line: bytes, fault: Exception, reader: Reader) -> Message | Malformed | None:
+    """Why `line` is no `Message`, and whose it may be."""
+    if not line.strip(BLANK):
+        return None
+    if not isinstance(fault, DecodeFailure):
+        try:
+            loose = _LOOSE.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass  # not a JSON object at all: only its head can tell
+        else:
+            return _explain_object(line, str(fault), loose, reader)
+    head = read_head(line)
+    is_request = head.method is not UNSET
+    return _malformed(line, PARSE_ERROR, str(fault), head.id, is_request=is_request)
+
+
+def _explain_object(line: bytes, fault: str, loose: _Loose, reader: Reader) -> Message | Malformed:
+    """A JSON object with a member of the wrong type."""
+    identity = _loose_id(loose.id)
+    if loose.jsonrpc is not UNSET and bytes(loose.jsonrpc) != b'"2.0"':
+        wrong = bytes(loose.jsonrpc)[:20].decode(errors="replace")
+        try:
+            reader.tolerate("WIRE-006", f'"jsonrpc" is {wrong}, not "2.0"')
+        except StrictRefusal as refusal:
+            is_request = loose.method is not UNSET
+            return _malformed(line, INVALID_REQUEST, str(refusal), identity, is_request=is_request)
+        loose.jsonrpc = Raw(b'"2.0"')
+        try:
+            message = _MESSAGE.decode(msgspec.json.encode(loose))
+        except msgspec.ValidationError as other:
+            fault = str(other)
+        else:
+            return _second_look(line, message, reader)
+    if loose.id is not UNSET and identity is UNSET and loose.method is not UNSET:
+        # An id that is an array or an object cannot be echoed; JSON-RPC has null for that.
+        identity = None
+    return _malformed(line, INVALID_REQUEST, fault, identity, is_request=loose.method is not UNSET)
+
+
+def _loose_id(raw: Raw | UnsetType) -> Id | UnsetType:
+    if raw is UNSET:
+        return UNSET
+    try:
+        return _ID.decode(raw)
+    except msgspec.DecodeError:
+        return UNSET
+
+
+def _malformed(
+    line: bytes, code: int, reason: str, identity: Id | UnsetType, *, is_request: bool = False
+) -> Malformed:
+    return Malformed(
+        code=code,
+        reason=reason,
+        id=identity,
+        is_request=is_request,
+        sample=line[:SAMPLE_BYTES],
+        size=len(line.rstrip(b"\n")),
+    )
+
+
+def parse_oversized(line: Oversized, limit: int) -> Malformed:
+    """What may be said about a line over the cap (R-11)."""
+    head = read_head(line.head)
+    return Malformed(
+        code=INVALID_REQUEST,
+        reason=f"the line has {line.size:,} bytes and the cap is {limit:,}",
+        id=head.id,
+        is_request=head.method is not UNSET,
+        sample=line.head[:SAMPLE_BYTES],
+        size=line.size,
+        symbol=FRAME_TOO_LARGE,
+    )
+
+
+# --- Writing -----------------------------------------------------------------------
+# The id stands early, so that a receiver that must drop the rest can still find it.
+
+
+def request_frame(identity: int | str, method: str, params: bytes | None = None) -> bytes:
+    """A request line with its LF. `params` is encoded JSON; None leaves the member out."""
+    head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (encode_id(identity), _string(method))
+    return head + (b"}\n" if params is None else b',"params":%b}\n' % params)
+
+
+def notification_frame(method: str, params: bytes | None = None) -> bytes:
+    """A notification line with its LF."""
+    head = b'{"jsonrpc":"2.0","method":%b' % _string(method)
+    return head + (b"}\n" if params is None else b',"params":%b}\n' % params)
+
+
+def result_frame(identity: Id, result: bytes) -> bytes:
+    """A response line with its LF. `result` is encoded JSON."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_id(identity), result)
+
+
+def error_frame(identity: Id, error: bytes) -> bytes:
+    """An error line with its LF. `error` is an encoded error object."""
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (encode_id(identity), error)
+
+
+def pointer_frame(identity: Id, path: str) -> bytes:
+    """A response line that says which file holds the response (R-12)."""
+    return b'{"jsonrpc":"2.0","id":%b,"__file_transport":%b}\n' % (
+        encode_id(identity),
+        _string(path),
+    )
+
+
+def encode_id(identity: Id) -> bytes:
+    """An id as it stands on the wire."""
+    return b"%d" % identity if type(identity) is int else msgspec.json.encode(identity)
+
+
+def _string(text: str) -> bytes:
+    return msgspec.json.encode(text)
+
+
+def refuse_newline(encoded: bytes) -> bytes:
+    """Return `encoded`, or raise `NotEncodable` if it would split its frame in two."""
+    if b"\n" in encoded:
+        msg = "a raw value holds a newline, which would split the frame"
+        raise NotEncodable(msg)
+    return encoded

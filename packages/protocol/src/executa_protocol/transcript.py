@@ -1,0 +1,188 @@
+"""What a trace is made of: one event for each thing that a host saw or did.
+
+The demo's timeline, recordings and the viewers are drawn from these. `at` is epoch
+seconds, durations are milliseconds, `plugin` is the plugin's name. No event holds a
+token or a credential; `Frame` holds a line after redaction.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+
+class Event(Struct, tag_field="event", omit_defaults=True, kw_only=True):
+    """Base of all trace events."""
+
+    at: float
+    plugin: str = ""
+
+
+class Spawned(Event, tag="spawned"):
+    """A plugin's process began. `launch` counts from 1."""
+
+    pid: int
+    launch: int = 1
+
+
+class Negotiated(Event, tag="negotiated"):
+    """The handshake is over: protocol `version`, and the keys that both sides took."""
+
+    version: str
+    capabilities: tuple[str, ...] = ()
+    ms: float = 0.0
+
+
+class Described(Event, tag="described"):
+    """The manifest is in."""
+
+    version: str
+    tools: tuple[str, ...]
+    host_capabilities: tuple[str, ...] = ()
+    ms: float = 0.0
+
+
+class StateChanged(Event, tag="state"):
+    """A plugin's lifecycle state changed (see `lifecycle`)."""
+
+    state: str
+    reason: str = ""
+
+
+class Exited(Event, tag="exited"):
+    """A plugin's process ended: exit `code`, negative for the signal. `fault` per R-25."""
+
+    code: int
+    fault: bool
+    rung: str = ""
+
+
+class InvokeStarted(Event, tag="invoke"):
+    """An invoke began. `parent` is the invoke that it is nested in."""
+
+    invoke_id: str
+    tool: str
+    parent: str = ""
+
+
+class InvokeEnded(Event, tag="invoke_end"):
+    """An invoke ended. `outcome` is ``ok``, ``tool_failed`` or the symbol of an error."""
+
+    invoke_id: str
+    tool: str
+    outcome: str
+    ms: float
+    sampling_calls: int = 0
+    tokens: int = 0
+    storage_calls: int = 0
+    agent_runs: int = 0
+    frames: int = 0
+    denied: int = 0
+
+
+class ReverseStarted(Event, tag="reverse"):
+    """A plugin called back. `call` tells concurrent calls of one invoke apart."""
+
+    method: str
+    call: int
+    invoke_id: str = ""
+
+
+class ReverseEnded(Event, tag="reverse_end"):
+    """A reverse call was answered: ``served``, ``refused`` by `step`, or ``failed``."""
+
+    method: str
+    call: int
+    verdict: Literal["served", "refused", "failed"]
+    ms: float
+    invoke_id: str = ""
+    step: str = ""
+    code: int = 0
+    symbol: str = ""
+    message: str = ""
+    tokens: int = 0
+
+
+class RunFrame(Event, tag="run_frame"):
+    """A frame of an agent run, as the plugin gets it."""
+
+    invoke_id: str
+    run_id: str
+    frame: Raw
+
+
+class ToolExecuted(Event, tag="tool"):
+    """The host executed a tool that a run asked for (R-36). `invoke_id` is the run's."""
+
+    invoke_id: str
+    run_id: str
+    call_id: str
+    name: str
+    ok: bool
+    ms: float
+    reason: str = ""
+
+
+class Progress(Event, tag="progress"):
+    """An `executa/progress` notification of an active invoke."""
+
+    invoke_id: str
+    params: Raw
+
+
+class Noise(Event, tag="noise"):
+    """A diagnostic: something that the other side should not have done."""
+
+    kind: str
+    message: str
+    sample: str = ""
+
+
+class Stderr(Event, tag="stderr"):
+    """A line that the plugin wrote to stderr."""
+
+    line: str
+
+
+class Frame(Event, tag="frame"):
+    """A line that crossed the wire, redacted; `direction` is the plugin's: in or out."""
+
+    direction: Literal["in", "out"]
+    line: Raw | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+AnyEvent = (
+    Spawned
+    | Negotiated
+    | Described
+    | StateChanged
+    | Exited
+    | InvokeStarted
+    | InvokeEnded
+    | ReverseStarted
+    | ReverseEnded
+    | RunFrame
+    | ToolExecuted
+    | Progress
+    | Noise
+    | Stderr
+    | Frame
+)
+
+Trace = Callable[[AnyEvent], None]
+"""Whoever follows a host gets one of these. It must not raise or block."""
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(AnyEvent)
+
+
+def encode_event(event: AnyEvent) -> bytes:
+    """One line of a transcript, without its LF."""
+    return _ENCODER.encode(event)
+
+
+def decode_event(line: bytes) -> AnyEvent:
+    """Read a line of a transcript. Raises `msgspec.DecodeError`."""
+    return _DECODER.decode(line)
