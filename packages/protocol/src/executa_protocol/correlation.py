@@ -26,15 +26,16 @@ class Stray(Enum):
 class InFlight(Generic[E]):
     """The calls that wait for an answer, by id, in the order they were made.
 
-    Ids count up from 1. With a `prefix` they are strings such as ``"p1"``: that
+    Ids count up from `first`. With a `prefix` they are strings such as ``"p1"``: that
     keeps the two directions of one connection apart in a trace.
     """
 
-    __slots__ = ("_entries", "_last", "_prefix")
+    __slots__ = ("_entries", "_first", "_last", "_prefix")
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self, prefix: str = "", first: int = 1) -> None:
         self._prefix = prefix
-        self._last = 0
+        self._first = first
+        self._last = first - 1
         self._entries: dict[int, E] = {}
 
     def __len__(self) -> int:
@@ -74,7 +75,7 @@ class InFlight(Generic[E]):
         entry = self._entries.pop(number, None)
         if entry is not None:
             return entry
-        return Stray.FINISHED if 0 < number <= self._last else Stray.UNKNOWN
+        return Stray.FINISHED if self._first <= number <= self._last else Stray.UNKNOWN
 
     def _number(self, identity: Id, reader: Reader) -> int | None:
         """The call's number behind an id of any type; None if it cannot be one of ours."""
@@ -99,5 +100,5 @@ class InFlight(Generic[E]):
 
 def _canonical_number(digits: str) -> int | None:
     """The number that `digits` is the one spelling of."""
-    plain = digits.isascii() and digits.isdecimal() and digits[0] != "0"
+    plain = digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0")
     return int(digits) if plain and len(digits) <= _MOST_DIGITS else None

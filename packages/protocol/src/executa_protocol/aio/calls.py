@@ -25,15 +25,17 @@ class Call:
     """A request that waits for its answer.
 
     `future` gives the raw result. `position` is where in the outgoing stream the
-    request begins, `deadline` a `time.monotonic` instant.
+    request begins, `deadline` a `time.monotonic` instant. `by_file` says that the answer
+    came by file transport.
     """
 
-    __slots__ = ("deadline", "future", "number", "position")
+    __slots__ = ("by_file", "deadline", "future", "number", "position")
 
     def __init__(self, future: "asyncio.Future[Raw]", position: int) -> None:
         self.future = future
         self.position = position
         self.number = 0
+        self.by_file = False
         self.deadline = math.inf
 
     def succeed(self, result: Raw) -> None:

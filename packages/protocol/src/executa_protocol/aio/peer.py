@@ -34,7 +34,7 @@ from executa_protocol.errors import (
     StrictRefusal,
 )
 from executa_protocol.framing import LineSplitter, Oversized
-from executa_protocol.limits import MAX_LINE
+from executa_protocol.limits import MAX_LINE, SAMPLE_BYTES
 from executa_protocol.readings import Finding, Reader
 
 _SYMBOLS = {PARSE_ERROR: "PARSE_ERROR", INVALID_REQUEST: "JSONRPC_INVALID_REQUEST"}
@@ -43,12 +43,14 @@ _SYMBOLS = {PARSE_ERROR: "PARSE_ERROR", INVALID_REQUEST: "JSONRPC_INVALID_REQUES
 class Peer:
     """One end of a connection.
 
-    `prefix` makes our ids strings (see `InFlight`). `answer_unreadable` answers lines
-    that are no JSON with a null id, as a JSON-RPC server does. `yield_to_writes` stops
-    reading while the other side does not take our answers: only one side of a
-    connection may do so, or both can end up waiting for each other.
-    `load_pointer` fetches the line behind a file pointer (R-12); without it a pointer
+    `prefix` makes our ids strings and `first_id` is the first of them (see `InFlight`).
+    `answer_unreadable` answers lines that are no JSON with a null id, as a JSON-RPC
+    server does. `yield_to_writes` stops reading while the other side does not take our
+    answers: only one side of a connection may do so, or both can end up waiting for
+    each other. `load_pointer` reads the response behind a file pointer (R-12); without it a pointer
     fails its call.
+    With `on_eof` the end of the other side's output does not fail the calls in flight:
+    the owner is told, and calls `close` as soon as it can say why.
     """
 
     def __init__(
@@ -59,9 +61,11 @@ class Peer:
         strict: bool = False,
         max_line: int = MAX_LINE,
         prefix: str = "",
+        first_id: int = 1,
         answer_unreadable: bool = False,
         yield_to_writes: bool = False,
         load_pointer: LoadPointer | None = None,
+        on_eof: Callable[[], None] | None = None,
         tap: Tap | None = None,
     ) -> None:
         self._transport = transport
@@ -69,17 +73,20 @@ class Peer:
         self._reader = Reader(strict=strict, report=self._tolerated)
         self._max_line = max_line
         self._splitter = LineSplitter(max_line)
-        self._calls: InFlight[Call] = InFlight(prefix)
+        self._calls: InFlight[Call] = InFlight(prefix, first_id)
         self._deadlines = Deadlines(self._calls, transport.poll)
         self._answers = Answers(self._send, self.close)
         self._answer_unreadable = answer_unreadable
         self._yield_to_writes = yield_to_writes
-        self._pointers = Pointers(load_pointer, self._reader)
+        self._pointers = Pointers(load_pointer)
         self._tap = tap
         self._loop = asyncio.get_running_loop()
+        self._on_eof = on_eof
         self._closed = False
         self._drained = asyncio.Event()
         self._drained.set()
+        self.lost_calls = 0
+        """How many calls were in flight when the connection was closed."""
         self.counts: Counter[str] = Counter()
         """How many diagnostics of each kind there were."""
 
@@ -233,7 +240,7 @@ class Peer:
         elif message.error is not UNSET:
             call.fail(error_of(message.error))
         elif message.pointer is not UNSET:
-            self._pointers.follow(call, message.pointer, identity)
+            self._pointers.follow(call, message)
         elif message.result is not UNSET:
             call.succeed(message.result)
 
@@ -265,14 +272,17 @@ class Peer:
                 self._take(rest)
             else:
                 self._last_line(rest)
-        self._end(reason)
+        if self._on_eof is None:
+            self._end(reason)
+        else:
+            self._on_eof()
 
     def _last_line(self, line: bytes) -> None:
         """The stream ended without an LF: a whole object still counts, unless strict."""
         try:
             self._reader.tolerate("WIRE-008", "the last line does not end with a newline")
         except StrictRefusal as refusal:
-            self._report("unfinished", str(refusal), line[: envelope.SAMPLE_BYTES])
+            self._report("unfinished", str(refusal), line[:SAMPLE_BYTES])
             return
         self._take(line)
 
@@ -304,7 +314,9 @@ class Peer:
         self._deadlines.stop()
         self._pointers.cancel()
         why = str(reason) if reason else "the other side closed the connection"
-        for call in self._calls.clear():
+        calls = self._calls.clear()
+        self.lost_calls = len(calls)
+        for call in calls:
             written = self.was_written(call)
             said = "after" if written else "before"
             text = f"the connection ended {said} the request was written: {why}"

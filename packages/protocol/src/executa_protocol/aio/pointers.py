@@ -8,32 +8,29 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import UNSET
 
-from executa_protocol import envelope
 from executa_protocol.aio.calls import Call, error_of
-from executa_protocol.envelope import Id, Message
+from executa_protocol.envelope import Message
 from executa_protocol.errors import PeerViolation
-from executa_protocol.readings import Reader
 
-LoadPointer = Callable[[str, Id], Awaitable[bytes]]
-"""Gives the response line that a pointer names, for the response's id. May raise anything."""
+LoadPointer = Callable[[Message], Awaitable[Message]]
+"""Gives the response that a pointer frame stands for, read from its file. May raise anything."""
 
 
 class Pointers:
     """The loads under way on one connection. Without a `load` every pointer fails its call."""
 
-    __slots__ = ("_load", "_reader", "_tasks")
+    __slots__ = ("_load", "_tasks")
 
-    def __init__(self, load: LoadPointer | None, reader: Reader) -> None:
+    def __init__(self, load: LoadPointer | None) -> None:
         self._load = load
-        self._reader = reader
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def follow(self, call: Call, path: str, identity: Id) -> None:
-        """Load the file at `path` and let `call` have what it says."""
+    def follow(self, call: Call, pointer: Message) -> None:
+        """Load the file that the frame names and let `call` have what it says."""
         if self._load is None:
             call.fail(PeerViolation("the answer came by file, which was not offered"))
             return
-        loading = self._finish(self._load(path, identity), call)
+        loading = self._finish(self._load(pointer), call)
         task = asyncio.get_running_loop().create_task(loading)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -43,20 +40,19 @@ class Pointers:
         for task in self._tasks:
             task.cancel()
 
-    async def _finish(self, loading: Awaitable[bytes], call: Call) -> None:
+    async def _finish(self, loading: Awaitable[Message], call: Call) -> None:
         try:
-            message = envelope.parse(await loading, self._reader)
+            message = await loading
         except asyncio.CancelledError:
             call.fail(PeerViolation("the connection ended before the answer's file was read"))
             raise
         except Exception as fault:  # noqa: BLE001 - every failure is an error of this call alone
             call.fail(PeerViolation(f"the answer's file cannot be used: {fault}"))
             return
-        if not isinstance(message, Message) or message.method is not UNSET:
-            call.fail(PeerViolation("the answer's file holds no response"))
-        elif message.error is not UNSET:
+        call.by_file = True
+        if message.error is not UNSET:
             call.fail(error_of(message.error))
         elif message.result is not UNSET:
             call.succeed(message.result)
         else:
-            call.fail(PeerViolation("the answer's file holds another file pointer"))
+            call.fail(PeerViolation("the answer's file holds no response"))

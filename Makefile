@@ -1,0 +1,42 @@
+# What one types here. Every target runs through scripts/uv, which brings in uv where it is missing,
+# and with --locked, so that what runs is what uv.lock names. `make` alone lists the targets.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format types bench
+
+# An environment activated in the caller's shell is not this project's: uv would warn and ignore it.
+unexport VIRTUAL_ENV
+
+run := scripts/uv run --locked
+
+help: ## List the targets
+	@echo 'Targets:'
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: ## Run the demo: a host, two plugins and an offline cloud brief this repository's README
+	@echo '== demo: host, plugins and an in-memory nexus, offline'
+	$(run) executa demo
+
+test: ## Run every test on two workers, with a leak check after each
+	@echo '== test: pytest on two workers; warnings are errors'
+	$(run) pytest -n 2 --dist worksteal
+
+lint: ## Check style and format with ruff; changes nothing
+	@echo '== lint: ruff check, then ruff format --check'
+	$(run) ruff check .
+	$(run) ruff format --check .
+
+format: ## Apply ruff's safe fixes and its format
+	@echo '== format: ruff check --fix, then ruff format'
+	$(run) ruff check --fix .
+	$(run) ruff format .
+
+# The wheels bring pyright and a Node to run it on; without this variable its wrapper asks the
+# package index on every run whether there is a newer one.
+types: ## Check types with pyright, strict, tests included
+	@echo '== types: pyright, strict'
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(run) pyright
+
+bench: ## Run the benchmarks; they check every answer and print medians and spread
+	@echo '== bench: every suite of python -m benchmarks'
+	$(run) python -m benchmarks run

@@ -1,0 +1,156 @@
+"""Serves `agent/session.*` except the run itself: create, cancel, history, delete, list, refresh.
+
+The token that nexus mints stays in the cache; what a plugin gets is the uuid (seed
+agent-sessions, Auth chain).
+"""
+
+import contextlib
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from executa_host.agent_sessions import AgentSessionEntry, AgentSessions, Owner
+from executa_host.reverse.call import Failed, ReverseCall
+from executa_protocol import codec
+from executa_protocol.codes import wire_error
+from executa_protocol.methods.agent import (
+    SessionCancelParams,
+    SessionCreateParams,
+    SessionDeleteParams,
+    SessionHistoryParams,
+    SessionListParams,
+    SessionRefreshParams,
+)
+from executa_protocol.methods.agent_results import (
+    CancelRunResult,
+    SessionCreateResult,
+    SessionDeleteResult,
+    SessionEntry,
+    SessionListResult,
+    SessionRefreshResult,
+)
+from executa_protocol.nexus import MintedAgentSession, Nexus, NexusError
+
+_LIST_DEFAULT: Final = 50
+
+
+class AgentCalls:
+    """The calls about agent sessions, over the cache and `nexus`."""
+
+    def __init__(self, nexus: Nexus, cache: AgentSessions) -> None:
+        self._nexus = nexus
+        self._cache = cache
+
+    async def create(self, call: ReverseCall) -> bytes:
+        """`agent/session.create` (R-38)."""
+        params: SessionCreateParams = call.params
+        granted = call.invoke.grant.granted_tools
+        wanted = params.fixed_client_id if params.kind == "fixed" else UNSET
+        if wanted is not UNSET and "*" not in granted and wanted not in granted:
+            text = f"fixed_client_id: {wanted!r} is not in the granted tools"
+            raise Failed(wire_error("AGENT_TOOL_NOT_GRANTED", text))
+        token = call.invoke.grant.sampling_token
+        params.context = UNSET
+        minted = await self._nexus.create_agent_session(
+            "" if token is None else token.value, params
+        )
+        self._cache.add(minted, owner_of(call))
+        return codec.encode(_created(minted))
+
+    async def cancel(self, call: ReverseCall) -> bytes:
+        """`agent/session.cancel`: ends the upstream run; the pending `run` answers (R-32)."""
+        params: SessionCancelParams = call.params
+        entry = self._cache.find(params.app_session_uuid, owner_of(call), even_expired=True)
+        cancelled = await self._cancel_run(entry, params.run_id)
+        return codec.encode(CancelRunResult(cancelled=cancelled, run_id=params.run_id))
+
+    async def history(self, call: ReverseCall) -> bytes:
+        """`agent/session.history`: empty until v2.2 (R-33)."""
+        params: SessionHistoryParams = call.params
+        self._cache.find(params.app_session_uuid, owner_of(call))
+        return b"[]"
+
+    async def delete(self, call: ReverseCall) -> bytes:
+        """`agent/session.delete`: cancels live runs and evicts; the same answer twice (R-30)."""
+        params: SessionDeleteParams = call.params
+        owner = owner_of(call)
+        uuid = params.app_session_uuid
+        if self._cache.knows(uuid):
+            entry = self._cache.find(uuid, owner, even_expired=True)
+            for run_id in list(entry.runs):
+                await self._cancel_run(entry, run_id)
+            self._cache.discard(uuid)
+            await self.forget(entry)
+        return codec.encode(SessionDeleteResult())
+
+    async def list_own(self, call: ReverseCall) -> bytes:
+        """`agent/session.list`, an extension: what this cache holds of the caller's (R-33)."""
+        params: SessionListParams = call.params
+        limit = _LIST_DEFAULT if params.limit is UNSET else params.limit
+        entries = [
+            entry
+            for entry in self._cache.of(owner_of(call))
+            if params.include_expired or not self._cache.expired(entry)
+        ]
+        return codec.encode(SessionListResult([_listed(entry) for entry in entries[-limit:]]))
+
+    async def refresh(self, call: ReverseCall) -> bytes:
+        """`agent/session.refresh`, an extension (R-33)."""
+        params: SessionRefreshParams = call.params
+        entry = self._cache.find(params.app_session_uuid, owner_of(call))
+        ttl = None if params.ttl_seconds is UNSET else params.ttl_seconds
+        entry.minted = await self._nexus.refresh_agent_session(
+            entry.minted.token, params.app_session_uuid, ttl
+        )
+        return codec.encode(
+            SessionRefreshResult(
+                app_session_uuid=params.app_session_uuid, expires_at=entry.minted.expires_at
+            )
+        )
+
+    async def forget(self, entry: AgentSessionEntry) -> None:
+        """End it upstream too; where that fails it ends there with its life."""
+        with contextlib.suppress(NexusError):
+            uuid = entry.minted.app_session_uuid
+            await self._nexus.delete_agent_session(entry.minted.token, uuid)
+
+    async def _cancel_run(self, entry: AgentSessionEntry, run_id: str) -> bool:
+        asked = entry.runs.get(run_id)
+        if asked is None or asked.is_set():
+            return False
+        asked.set()
+        # Ended here it is in any case; upstream it ends with its stream.
+        with contextlib.suppress(NexusError):
+            await self._nexus.cancel_run(entry.minted.token, run_id)
+        return True
+
+
+def owner_of(call: ReverseCall) -> Owner:
+    """Who calls: an agent session belongs to a user and a plugin."""
+    return call.invoke.user_id, call.connection.name
+
+
+def _created(minted: MintedAgentSession) -> SessionCreateResult:
+    return SessionCreateResult(
+        app_session_uuid=minted.app_session_uuid,
+        thread_id=minted.thread_id,
+        agent_submode=minted.agent_submode,
+        granted_tools=list(minted.granted_tools),
+        kind=minted.kind,
+        fixed_client_id=minted.fixed_client_id,
+        expires_at=minted.expires_at,
+    )
+
+
+def _listed(entry: AgentSessionEntry) -> SessionEntry:
+    minted: Any = entry.minted
+    return SessionEntry(
+        app_session_uuid=minted.app_session_uuid,
+        kind=minted.kind,
+        submode=minted.agent_submode,
+        fixed_client_id=minted.fixed_client_id,
+        label=minted.label,
+        created_at=entry.created_at,
+        last_active_at=entry.last_active_at,
+        expires_at=minted.expires_at,
+    )

@@ -1,0 +1,61 @@
+"""Which invoke a reverse call belongs to (R-23). Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from executa_host.invocation import ActiveInvoke
+from executa_protocol.gate import Refusal
+
+
+class _Names(Struct):
+    """The two places where a reverse call may name its invoke, whatever stands there."""
+
+    context: Any = UNSET
+    metadata: Any = UNSET
+
+
+_NAMES: Final = msgspec.json.Decoder(_Names)
+_NEEDS: Final = ("params.context.invoke_id",)
+
+
+def correlate(
+    params: bytes | Raw | UnsetType, active: Mapping[str, ActiveInvoke]
+) -> ActiveInvoke | Refusal:
+    """The invoke that the call names or must mean, or why there is none."""
+    named, hint = _read_names(params)
+    if named is not None:
+        invoke = active.get(named)
+        if invoke is not None:
+            return invoke
+        text = f"invoke {named[:40]!r} is not active: it has ended, or this host never began it"
+        return Refusal("correlate", "UNKNOWN_INVOKE_CONTEXT", text, _NEEDS)
+    if len(active) == 1:
+        return next(iter(active.values()))
+    if hint is not None and hint in active:
+        return active[hint]
+    count = len(active) or "no"
+    text = f"{count} invokes are active and the call does not say which one it belongs to"
+    return Refusal("correlate", "MISSING_INVOKE_CONTEXT", text, _NEEDS)
+
+
+def _read_names(params: bytes | Raw | UnsetType) -> tuple[str | None, str | None]:
+    """What `context.invoke_id` and `metadata.executa_invoke_id` say, if anything."""
+    if params is UNSET:
+        return None, None
+    try:
+        names = _NAMES.decode(params)
+    except msgspec.DecodeError:
+        # Whatever is wrong with the params is for the method's own reader to say.
+        return None, None
+    named = _member(names.context, "invoke_id")
+    if named is not None:
+        return (named if isinstance(named, str) else repr(named)), None
+    hint = _member(names.metadata, "executa_invoke_id")
+    return None, hint if isinstance(hint, str) else None
+
+
+def _member(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None

@@ -1,0 +1,201 @@
+"""A plugin written by a stranger: plain `json` over stdin and stdout, a thread for each call.
+
+Run as a program by tests of the host. Its behaviour is chosen by options, so that one file
+can play every kind of plugin:
+
+``--manifest JSON``   members that replace those of the manifest
+``--v1``              answers `initialize` with -32601
+``--silent-init``     never answers `initialize`
+``--banner``          prints a banner and a stray JSON array on stdout first
+``--ids str``         answers with every id as a string
+``--init JSON``       the result of `initialize`
+"""
+
+import argparse
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+CAPABILITIES = ["llm.sample", "llm.agent.auto", "aps.kv", "aps.files"]
+TOOLS: dict[str, list[dict[str, Any]]] = {
+    "echo": [{"name": "value", "type": "object", "required": False}],
+    "reverse": [
+        {"name": "method", "type": "string"},
+        {"name": "params", "type": "object"},
+        {"name": "stamp", "type": "boolean", "required": False},
+    ],
+    "hang": [],
+    "die": [{"name": "code", "type": "integer", "required": False}],
+    "answer_and_exit": [],
+    "fail": [],
+    "whoami": [],
+    "child": [],
+    "raw": [{"name": "line", "type": "string"}],
+    "progress": [{"name": "count", "type": "integer"}],
+    "late": [],
+}
+
+
+class Plugin:
+    """Answers the host and keeps the reverse calls that wait for it."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.lock = threading.Lock()
+        self.waiting: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
+        self.count = 0
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.send_line(json.dumps(message))
+
+    def send_line(self, line: str) -> None:
+        with self.lock:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    def answer(self, identity: Any, result: Any) -> None:
+        if self.options.ids == "str":
+            identity = str(identity)
+        self.send({"jsonrpc": "2.0", "id": identity, "result": result})
+
+    def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            self.count += 1
+            identity = f"r{self.count}"
+            self.waiting[identity] = queue.SimpleQueue()
+        self.send({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
+        answer = self.waiting[identity].get(timeout=30)
+        del self.waiting[identity]
+        return {key: answer[key] for key in ("result", "error") if key in answer}
+
+    def manifest(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {
+            "name": "raw",
+            "version": "1.0",
+            "description": "for tests",
+            "host_capabilities": [] if self.options.v1 else CAPABILITIES,
+            "tools": [
+                {"name": name, "description": name, "parameters": parameters}
+                for name, parameters in TOOLS.items()
+            ],
+        }
+        return plain | json.loads(self.options.manifest)
+
+    def serve(self, message: dict[str, Any]) -> None:
+        method, identity = message["method"], message.get("id")
+        if method == "initialize":
+            if self.options.silent_init:
+                return
+            if self.options.v1:
+                error = {"code": -32601, "message": "Method not found"}
+                self.send({"jsonrpc": "2.0", "id": identity, "error": error})
+                return
+            self.answer(identity, json.loads(self.options.init))
+        elif method == "describe":
+            self.answer(identity, self.manifest())
+        elif method == "health":
+            self.answer(identity, {"status": "healthy"})
+        elif method == "invoke":
+            threading.Thread(target=self.invoke, args=(message,), daemon=True).start()
+
+    def invoke(self, message: dict[str, Any]) -> None:
+        params, identity = message["params"], message["id"]
+        arguments = params["arguments"]
+        data: Any = None
+        match params["tool"]:
+            case "echo":
+                data = arguments
+            case "whoami":
+                data = {"params": params, "env": dict(os.environ), "cwd": os.getcwd()}
+            case "reverse":
+                context = {"invoke_id": params["context"]["invoke_id"]}
+                stamp = {"context": context} if arguments.get("stamp", True) else {}
+                data = self.call(arguments["method"], stamp | arguments["params"])
+            case "hang":
+                return
+            case "late":
+                context = {"context": {"invoke_id": params["context"]["invoke_id"]}}
+                self.answer(identity, {"success": True, "data": "first"})
+                self.answer(identity, {"success": True, "data": "second"})
+                data = self.call("storage/get", {"key": "k", "scope": "tool"} | context)
+                print(json.dumps(data), file=sys.stderr, flush=True)
+                return
+            case "die":
+                code = arguments.get("code", 3)
+                print("about to die", file=sys.stderr, flush=True)
+                os._exit(code)
+            case "answer_and_exit":
+                self.answer(identity, {"success": True, "data": "last words"})
+                os._exit(0)
+            case "fail":
+                self.answer(identity, {"success": False, "error": "it did not work"})
+                return
+            case "child":
+                pid = os.fork()
+                if pid == 0:
+                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    while True:
+                        time.sleep(60)
+                data = pid
+            case "raw":
+                self.send_line(arguments["line"].replace("$ID", json.dumps(identity)))
+                return
+            case "progress":
+                context = {"invoke_id": params["context"]["invoke_id"]}
+                for done in range(arguments["count"]):
+                    event = {"type": "progress", "data": {"done": done}, "context": context}
+                    self.send({"jsonrpc": "2.0", "method": "executa/progress", "params": event})
+            case other:
+                error = {"code": -32601, "message": f"no tool {other}"}
+                self.send({"jsonrpc": "2.0", "id": identity, "error": error})
+                return
+        self.answer(identity, {"success": True, "data": data})
+
+    def run(self) -> None:
+        if self.options.banner:
+            self.send_line("Welcome to RawPlugin 3000!")
+            self.send_line('[1, {"jsonrpc": "2.0", "id": 0, "method": "describe"}]')
+        for line in sys.stdin:
+            if not line.strip():
+                continue
+            message = json.loads(line)
+            if "method" in message:
+                self.serve(message)
+            elif message.get("id") in self.waiting:
+                self.waiting[message["id"]].put(message)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--manifest", default="{}")
+    parser.add_argument("--v1", action="store_true")
+    parser.add_argument("--silent-init", action="store_true")
+    parser.add_argument("--banner", action="store_true")
+    parser.add_argument("--ids", default="")
+    parser.add_argument("--ignore-eof", action="store_true")
+    parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument(
+        "--init",
+        default=json.dumps(
+            {
+                "protocolVersion": "2.0",
+                "server_info": {"name": "raw", "version": "1.0"},
+                "capabilities": {"sampling": {}},
+            }
+        ),
+    )
+    options = parser.parse_args()
+    if options.ignore_term:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Plugin(options).run()
+    while options.ignore_eof:
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()
