@@ -78,7 +78,7 @@ class Invoker:
     async def _open(self, connection: Connection, active: ActiveInvoke) -> bool:
         """Ask nexus for tokens and grants, if the manifest wants any (R-39)."""
         manifest = connection.manifest
-        if manifest is None or not (manifest.host_capabilities or manifest.credentials):
+        if manifest is None or not (manifest.declared() or manifest.credentials):
             return False
         opening = InvokeOpening(
             user_id=active.user_id,
