@@ -18,7 +18,7 @@ import queue
 import signal
 import sys
 import threading
-import time
+from pathlib import Path
 from typing import Any
 
 CAPABILITIES = ["llm.sample", "llm.agent.auto", "aps.kv", "aps.files"]
@@ -39,6 +39,19 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
     "progress": [{"name": "count", "type": "integer"}],
     "late": [],
 }
+
+Params = dict[str, Any]
+ANSWERED = object()
+
+
+def say(text: str) -> None:
+    """A line on stderr."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _context(params: Params) -> dict[str, str]:
+    return {"invoke_id": params["context"]["invoke_id"]}
 
 
 class Plugin:
@@ -105,56 +118,67 @@ class Plugin:
 
     def invoke(self, message: dict[str, Any]) -> None:
         params, identity = message["params"], message["id"]
+        tool = getattr(self, f"tool_{params['tool']}", None)
+        if tool is None:
+            error = {"code": -32601, "message": f"no tool {params['tool']}"}
+            self.send({"jsonrpc": "2.0", "id": identity, "error": error})
+            return
+        data = tool(params, identity)
+        if data is not ANSWERED:
+            self.answer(identity, {"success": True, "data": data})
+
+    # --- Tools: each gives its data, or ANSWERED if it has answered or never will ---------
+
+    def tool_echo(self, params: Params, _identity: Any) -> Any:
+        return params["arguments"]
+
+    def tool_whoami(self, params: Params, _identity: Any) -> Any:
+        return {"params": params, "env": dict(os.environ), "cwd": str(Path.cwd())}
+
+    def tool_reverse(self, params: Params, _identity: Any) -> Any:
         arguments = params["arguments"]
-        data: Any = None
-        match params["tool"]:
-            case "echo":
-                data = arguments
-            case "whoami":
-                data = {"params": params, "env": dict(os.environ), "cwd": os.getcwd()}
-            case "reverse":
-                context = {"invoke_id": params["context"]["invoke_id"]}
-                stamp = {"context": context} if arguments.get("stamp", True) else {}
-                data = self.call(arguments["method"], stamp | arguments["params"])
-            case "hang":
-                return
-            case "late":
-                context = {"context": {"invoke_id": params["context"]["invoke_id"]}}
-                self.answer(identity, {"success": True, "data": "first"})
-                self.answer(identity, {"success": True, "data": "second"})
-                data = self.call("storage/get", {"key": "k", "scope": "tool"} | context)
-                print(json.dumps(data), file=sys.stderr, flush=True)
-                return
-            case "die":
-                code = arguments.get("code", 3)
-                print("about to die", file=sys.stderr, flush=True)
-                os._exit(code)
-            case "answer_and_exit":
-                self.answer(identity, {"success": True, "data": "last words"})
-                os._exit(0)
-            case "fail":
-                self.answer(identity, {"success": False, "error": "it did not work"})
-                return
-            case "child":
-                pid = os.fork()
-                if pid == 0:
-                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-                    while True:
-                        time.sleep(60)
-                data = pid
-            case "raw":
-                self.send_line(arguments["line"].replace("$ID", json.dumps(identity)))
-                return
-            case "progress":
-                context = {"invoke_id": params["context"]["invoke_id"]}
-                for done in range(arguments["count"]):
-                    event = {"type": "progress", "data": {"done": done}, "context": context}
-                    self.send({"jsonrpc": "2.0", "method": "executa/progress", "params": event})
-            case other:
-                error = {"code": -32601, "message": f"no tool {other}"}
-                self.send({"jsonrpc": "2.0", "id": identity, "error": error})
-                return
-        self.answer(identity, {"success": True, "data": data})
+        stamp = {"context": _context(params)} if arguments.get("stamp", True) else {}
+        return self.call(arguments["method"], stamp | arguments["params"])
+
+    def tool_hang(self, _params: Params, _identity: Any) -> Any:
+        return ANSWERED
+
+    def tool_late(self, params: Params, identity: Any) -> Any:
+        self.answer(identity, {"success": True, "data": "first"})
+        self.answer(identity, {"success": True, "data": "second"})
+        asked = {"key": "k", "scope": "tool", "context": _context(params)}
+        say(json.dumps(self.call("storage/get", asked)))
+        return ANSWERED
+
+    def tool_die(self, params: Params, _identity: Any) -> Any:
+        say("about to die")
+        os._exit(params["arguments"].get("code", 3))
+
+    def tool_answer_and_exit(self, _params: Params, identity: Any) -> Any:
+        self.answer(identity, {"success": True, "data": "last words"})
+        os._exit(0)
+
+    def tool_fail(self, _params: Params, identity: Any) -> Any:
+        self.answer(identity, {"success": False, "error": "it did not work"})
+        return ANSWERED
+
+    def tool_child(self, _params: Params, _identity: Any) -> Any:
+        """A child in the same group that holds the pipes and ignores SIGTERM."""
+        pid = os.fork()
+        while pid == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.pause()
+        return pid
+
+    def tool_raw(self, params: Params, identity: Any) -> Any:
+        self.send_line(params["arguments"]["line"].replace("$ID", json.dumps(identity)))
+        return ANSWERED
+
+    def tool_progress(self, params: Params, _identity: Any) -> Any:
+        for done in range(params["arguments"]["count"]):
+            event = {"type": "progress", "data": {"done": done}, "context": _context(params)}
+            self.send({"jsonrpc": "2.0", "method": "executa/progress", "params": event})
+        return None
 
     def run(self) -> None:
         if self.options.banner:
@@ -194,7 +218,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Plugin(options).run()
     while options.ignore_eof:
-        time.sleep(60)
+        signal.pause()
 
 
 if __name__ == "__main__":

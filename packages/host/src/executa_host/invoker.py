@@ -203,6 +203,10 @@ class Invoker:
                 agent_runs=ledger.agent_runs,
                 frames=ledger.frames,
                 denied=ledger.denied,
+                calls=active.budget.calls,
+                calls_cap=active.budget.caps.sampling_calls,
+                tokens_used=active.budget.tokens,
+                tokens_cap=active.budget.caps.tokens,
             )
         )
 

@@ -67,7 +67,11 @@ class InvokeStarted(Event, tag="invoke"):
 
 
 class InvokeEnded(Event, tag="invoke_end"):
-    """An invoke ended. `outcome` is ``ok``, ``tool_failed`` or the symbol of an error."""
+    """An invoke ended. `outcome` is ``ok``, ``tool_failed`` or the symbol of an error.
+
+    `calls` and `tokens_used` are what its root invoke has used of the budget by now, with
+    their caps; the counts before them are the invoke's own and its nested ones'.
+    """
 
     invoke_id: str
     tool: str
@@ -79,6 +83,10 @@ class InvokeEnded(Event, tag="invoke_end"):
     agent_runs: int = 0
     frames: int = 0
     denied: int = 0
+    calls: int = 0
+    calls_cap: int = 0
+    tokens_used: int = 0
+    tokens_cap: int = 0
 
 
 class ReverseStarted(Event, tag="reverse"):

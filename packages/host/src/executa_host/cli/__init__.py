@@ -1,0 +1,5 @@
+"""The `executa` command. Needs the extra ``cli``."""
+
+from executa_host.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,57 @@
+"""The application: its subcommands, and one way for all of them to end.
+
+Subcommands of other distributions join by the entry-point group ``executa.commands``.
+"""
+
+import os
+import sys
+from importlib.metadata import entry_points, version
+from typing import Any, Final
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+from executa_host.cli import exits
+from executa_host.cli.demo import demo
+from executa_protocol.errors import ExecutaError
+
+COMMANDS: Final = "executa.commands"
+"""The entry-point group of subcommands."""
+
+
+def build() -> App:
+    """The application with every subcommand that is installed."""
+    app = App(
+        name="executa",
+        help="Run, write and watch Executa plugins.",
+        version=lambda: version("executa-host"),
+        result_action="return_value",
+    )
+    app.command(demo)
+    for entry in entry_points(group=COMMANDS):
+        app.command(entry.load(), name=entry.name)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit. A person gets a sentence, never a traceback."""
+    errors = Console(stderr=True)
+    code: Any = exits.OK
+    try:
+        code = build()(arguments, exit_on_error=False, print_error=True, error_console=errors)
+    except CycloptsError:
+        code = exits.USAGE  # it has been printed
+    except exits.Stop as stop:
+        if str(stop):
+            errors.print(str(stop), markup=False, highlight=False, style="red")
+        code = stop.code
+    except ExecutaError as fault:
+        errors.print(str(fault), markup=False, highlight=False, style="red")
+        code = exits.FAILED
+    except KeyboardInterrupt:
+        errors.print("interrupted", style="yellow")
+        code = exits.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; say nothing more, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code if isinstance(code, int) else exits.OK)
