@@ -39,8 +39,8 @@ async def brief(path: str, question: str, ctx: Context) -> dict[str, Any]:
     answer_text = ""
     async with await ctx.agent(label="brief") as agent:
         prompt = (
-            f"{question}\n\nLook the question up with the tool notebook.recall, "
-            f"then answer from its result and from this summary:\n\n{' '.join(summary)}"
+            f'Look up "{question}" with the tool notebook.recall, then answer it from the '
+            f"result and from this summary:\n\n{' '.join(summary)}"
         )
         async for frame in agent.run(prompt):
             frames += 1

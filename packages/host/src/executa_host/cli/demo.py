@@ -93,11 +93,11 @@ class _Timeline:
         self._timeline.show(event)
 
     def say(self, text: str) -> None:
-        self._console.print(text, style="bold yellow", markup=False)
+        self._console.print(text, style="bold yellow", markup=False, soft_wrap=True)
 
     def end(self, totals: dict[str, Any]) -> None:
         for failure in totals["failures"]:
-            self._console.print(f"✗ {failure}", style="red", markup=False)
+            self._console.print(f"✗ {failure}", style="red", markup=False, soft_wrap=True)
         counts = ", ".join(f"{totals[name]} {name.replace('_', ' ')}" for name in COUNTED)
         verdict = "Every step did what it should" if totals["ok"] else "The demo failed"
         style = "bold green" if totals["ok"] else "bold red"

@@ -34,7 +34,7 @@ class Timeline:
             stamp = Text(f"{event.at - self._started:7.3f}s ", style="dim")
             name = Text(f"{event.plugin:<9.9} ", style="cyan")
             indent = Text("  " * self._depth.get(getattr(event, "invoke_id", ""), 0))
-            self._console.print(stamp + name + indent + line, soft_wrap=False)
+            self._console.print(stamp + name + indent + line, soft_wrap=True)
 
     def _line(self, event: AnyEvent) -> Text | None:
         if isinstance(event, transcript.InvokeStarted):

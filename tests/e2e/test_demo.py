@@ -1,0 +1,132 @@
+"""`executa demo` as a person and as a program meet it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXECUTA = (sys.executable, "-m", "executa_host.cli")
+COUNTS = (
+    "invokes",
+    "sampling_calls",
+    "storage_calls",
+    "agent_runs",
+    "frames",
+    "nested_tool_calls",
+)
+
+
+def _executa(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*EXECUTA, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def test_json_lines_end_with_ok_and_counts_above_zero() -> None:
+    done = _executa("demo", "--json", "--file", "README.md")
+    assert done.returncode == 0, done.stderr
+    *events, totals = [json.loads(line) for line in done.stdout.splitlines()]
+    assert totals["ok"] is True
+    assert totals["failures"] == []
+    for name in COUNTS:
+        assert totals[name] > 0
+    kinds = [event["event"] for event in events]
+    assert kinds.count("invoke_end") == totals["invokes"]
+    assert kinds.count("run_frame") == totals["frames"]
+    assert kinds.count("exited") == 2
+    assert totals["refused"] == 1
+    nested = [event for event in events if event["event"] == "invoke" and event.get("parent")]
+    assert len(nested) == totals["nested_tool_calls"]
+
+
+def test_the_timeline_tells_who_called_whom_and_what_was_refused() -> None:
+    done = _executa("demo", env={**os.environ, "NO_COLOR": "1", "COLUMNS": "40"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in (
+        "→ brief.brief",
+        "→ nested notebook.recall",
+        "sampling/createMessage served",
+        "refused at step manifest -32021",
+        "frame final",
+        "budget used",
+        "ended after stdin with code 0",
+        "Every step did what it should",
+    ):
+        assert words in done.stdout
+    assert "\x1b[" not in done.stdout
+
+
+def test_a_file_that_is_not_there_is_a_sentence_and_exit_code_2() -> None:
+    done = _executa("demo", "--file", "no/such/file.md")
+    assert done.returncode == 2
+    assert "no/such/file.md" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_empty_file_fails_the_demo_and_says_so(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    done = _executa("demo", "--json", "--file", str(empty))
+    assert done.returncode == 1
+    totals = json.loads(done.stdout.splitlines()[-1])
+    assert totals["ok"] is False
+    assert any("empty.txt is empty" in failure for failure in totals["failures"])
+
+
+def test_an_unknown_option_is_exit_code_2() -> None:
+    done = _executa("demo", "--bogus")
+    assert done.returncode == 2
+    assert "--bogus" in done.stderr
+
+
+@pytest.fixture
+def running() -> Iterator["subprocess.Popen[str]"]:
+    """A demo whose output is read by the test."""
+    demo = subprocess.Popen(
+        [*EXECUTA, "demo", "--json"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield demo
+    finally:
+        demo.kill()
+        demo.communicate(timeout=20)
+
+
+def test_ctrl_c_is_clean(running: "subprocess.Popen[str]") -> None:
+    assert running.stdout is not None
+    assert running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode in (0, 130)  # 0 if it was quicker
+    assert "Traceback" not in errors
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(running: "subprocess.Popen[str]") -> None:
+    assert running.stdout is not None
+    assert running.stderr is not None
+    assert running.stdout.readline()
+    running.stdout.close()
+    errors = running.stderr.read()
+    running.wait(timeout=30)
+    assert "Traceback" not in errors
+    running.stdout = None
