@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from executa_protocol.errors import DecodeFailure, NotEncodable
 from executa_protocol.limits import KIB, MAX_DEPTH
@@ -26,7 +26,8 @@ _NOT_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"'
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"[]", b"{}")
 _DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789E", b"000000000e")
 _SMALL: Final = 4 * KIB
-_INFINITE_DIGITS: Final = b"0" * 309
+_INFINITE_DIGITS: Final = b"0" * 210
+"""1e309 is infinite, and an exponent of two digits brings at most 99 of its digits."""
 
 # --- In ---------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ def too_deep(line: bytes) -> bool:
 
 
 def _may_hold_infinite_number(line: bytes) -> bool:
-    """Whether a number here may be 1e309 or more: three digits of exponent, or 309 digits."""
+    """Whether a number here may be 1e309 or more: three digits of exponent, or 210 of its own."""
     digits = line.translate(_DIGITS_AS_ZERO)
     return b"e000" in digits or b"e+000" in digits or _INFINITE_DIGITS in digits
 
@@ -147,7 +148,7 @@ def _non_finite(value: object, path: str) -> str | None:
     """
     if isinstance(value, float):
         return None if math.isfinite(value) else path
-    if value is None or isinstance(value, str | bytes | int | Raw):
+    if value is None or value is UNSET or isinstance(value, str | bytes | int | Raw):
         return None
     for name, item in _members(value):
         inner = f"{path}{name}" if name[0] == "[" or path else name.removeprefix(".")

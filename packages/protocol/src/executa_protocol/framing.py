@@ -29,7 +29,8 @@ class LineSplitter:
 
     `max_line` is the most bytes that one line may have, its LF not counted. A
     longer line is drained to its LF without being kept, and comes out as
-    `Oversized`. Never holds more than the cap and one chunk.
+    `Oversized`. Never holds more than the cap and one chunk; only to join a line
+    that came in pieces, its size is needed once more for a moment.
     """
 
     __slots__ = ("_dropped", "_fresh", "_head", "_held", "_max", "_parts")
@@ -93,7 +94,7 @@ class LineSplitter:
         parts.append(data)
         self._held += len(data)
         if self._held > self._max:
-            self._head = b"".join(parts)[:HEAD_BYTES]
+            self._head = _start_of(parts)
             self._dropped = self._held
             self._parts, self._held = [], 0
             return
@@ -121,3 +122,13 @@ class LineSplitter:
     def _reset(self) -> None:
         self._parts, self._held = [], 0
         self._head, self._dropped = b"", 0
+
+
+def _start_of(parts: list[bytes]) -> bytes:
+    """The first `HEAD_BYTES` of a line in parts, without joining all of it."""
+    head = b""
+    for part in parts:
+        head += part[: HEAD_BYTES - len(head)]
+        if len(head) == HEAD_BYTES:
+            break
+    return head

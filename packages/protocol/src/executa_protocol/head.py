@@ -1,8 +1,8 @@
-"""The id and the method of a line that cannot be read whole (R-10, R-11).
+"""Whose a line is that cannot be read whole: its id, and whether it is a request (R-10, R-11).
 
-A scanner over the first bytes of a line: keys of the top level only, an id that
-is an int or a string, a method that is a string. It believes nothing that it has
-not seen to its end, never recurses, and never raises.
+A scanner over the first bytes of a line: keys of the top level only, and an id that
+is an int or a string. It believes no value that it has not seen to its end, never
+recurses, and never raises.
 """
 
 from typing import Final
@@ -21,10 +21,14 @@ _INTEGER = msgspec.json.Decoder(int)
 
 
 class Head(Struct, frozen=True):
-    """What the head of a line gives; `UNSET` for what it does not."""
+    """What the head of a line gives.
+
+    `id` is `UNSET` if there is none that may be believed. `is_request` says that there
+    is a ``method``, whatever it is: only a request has one, readable or not.
+    """
 
     id: int | str | UnsetType = UNSET
-    method: str | UnsetType = UNSET
+    is_request: bool = False
 
 
 def read_head(line: bytes) -> Head:
@@ -33,13 +37,13 @@ def read_head(line: bytes) -> Head:
     As everywhere, the last of duplicate keys wins. Costs one pass over the head.
     """
     data = line[:HEAD_BYTES]
-    found: dict[str, bytes] = {}
+    token = b""
+    is_request = False
     position = _skip_space(data, 0)
     if data[position : position + 1] != b"{":
         return Head()
-    position += 1
-    while True:
-        position = _skip_space(data, position)
+    while data[position : position + 1] in (b"{", b","):
+        position = _skip_space(data, position + 1)
         end = _string_end(data, position)
         if end < 0:
             break
@@ -47,27 +51,16 @@ def read_head(line: bytes) -> Head:
         position = _skip_space(data, end)
         if data[position : position + 1] != b":":
             break
+        is_request = is_request or key == "method"
         position = _skip_space(data, position + 1)
         end = _value_end(data, position)
         if end < 0:
             break
-        if isinstance(key, str):
-            found[key] = data[position:end]
+        if key == "id":
+            token = data[position:end]
         position = _skip_space(data, end)
-        if data[position : position + 1] != b",":
-            break
-        position += 1
-    return _head_of(found)
-
-
-def _head_of(found: dict[str, bytes]) -> Head:
-    method = _decoded(_STRING, found.get("method", b""))
-    token = found.get("id", b"")
     identity = _decoded(_STRING if token[:1] == b'"' else _INTEGER, token)
-    return Head(
-        id=identity if isinstance(identity, int | str) else UNSET,
-        method=method if isinstance(method, str) else UNSET,
-    )
+    return Head(identity if isinstance(identity, int | str) else UNSET, is_request)
 
 
 def _decoded(

@@ -236,3 +236,30 @@ IDEMPOTENCY_KEY_CHARS: Final = 256
 
 RESUME_WINDOW: Final = 60.0
 """How long a client that lost the answer may repeat the same resume request (R-50)."""
+
+# --- Nexus over HTTP -------------------------------------------------------------------
+
+NEXUS_CONNECT_TIMEOUT: Final = 10.0
+"""A connection to nexus that takes longer to open is given up; nothing was sent then."""
+
+NEXUS_INVOKE_TIMEOUT: Final = 15.0
+"""Opening, renewing and closing an invoke: on the way of every call, so it fails early."""
+
+NEXUS_SAMPLING_TIMEOUT: Final = 300.0
+"""The longest that a client may ask a completion to take; the host's own limit is shorter."""
+
+NEXUS_STORAGE_TIMEOUT: Final = 15.0
+"""A storage call at nexus, as the field's hosts have it; shorter than the plugin's own limit."""
+
+NEXUS_ATTEMPTS: Final = 3
+"""How often a call is tried where trying again is safe."""
+
+NEXUS_BACKOFF: Final = 0.1
+"""The pause before the second attempt; it doubles, with jitter."""
+
+NEXUS_RETRY_AFTER_MAX: Final = 5.0
+"""A longer pause that nexus asks for is the caller's to wait: a plugin waits behind this one."""
+
+NEXUS_KEEP_ALIVE: Final = 4.0
+"""An idle connection is closed after this: common servers close theirs after 5 s, and a
+request that crosses with the close cannot be told from one that was served."""

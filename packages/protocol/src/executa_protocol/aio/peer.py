@@ -311,19 +311,26 @@ class Peer:
         if self._closed:
             return
         self._closed = True
+        self.fail_calls(reason)
+        self._answers.clear()
+        self._drained.set()
+        self._handler.on_closed(reason)
+
+    def fail_calls(self, reason: Exception | None = None) -> None:
+        """Fail the calls in flight, because the other side will answer no more.
+
+        For owners with `on_eof`: requests of the other side can still be answered.
+        """
         self._deadlines.stop()
         self._pointers.cancel()
         why = str(reason) if reason else "the other side closed the connection"
         calls = self._calls.clear()
-        self.lost_calls = len(calls)
+        self.lost_calls += len(calls)
         for call in calls:
             written = self.was_written(call)
             said = "after" if written else "before"
             text = f"the connection ended {said} the request was written: {why}"
             call.fail(ConnectionLost(text, written=written))
-        self._answers.clear()
-        self._drained.set()
-        self._handler.on_closed(reason)
 
     def _tolerated(self, finding: Finding) -> None:
         self._report("tolerated", f"{finding.requirement}: {finding.message}")

@@ -1,0 +1,1 @@
+"""Where a host's nexus comes from: over HTTP, in this process, or either with less granted."""

@@ -1,0 +1,1 @@
+"""Consumers of a host's trace events: logs, metrics and spans; each costs nothing until used."""

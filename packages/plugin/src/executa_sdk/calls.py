@@ -1,0 +1,193 @@
+"""Calls in flight: tools run, answered once, cancelled, and drained at the end.
+
+Coroutine functions run as tasks, plain ones in threads without a task each, inline ones
+on the spot. Nothing here waits for a tool, so the loop stays free.
+"""
+
+import asyncio
+import sys
+import threading
+from contextvars import copy_context
+from typing import Any, Final
+
+from executa_protocol.codes import ErrorObject
+from executa_protocol.limits import SPILL_THRESHOLD
+from executa_sdk import failures, spill
+from executa_sdk.binding import CURRENT
+from executa_sdk.bridge import InThread
+from executa_sdk.connection import Connection
+from executa_sdk.invocation import Invocation
+
+CANCEL_REST: Final = 0.5
+"""Seconds that a call may take to end once it was told to, when the plugin stops."""
+
+Answer = bytes | ErrorObject
+"""An encoded result, or an error."""
+
+
+class Calls:
+    """The calls of one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._open: dict[object, Invocation] = {}
+        self.idle = asyncio.Event()
+        """Set while no call is in flight."""
+        self.idle.set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self, call: Invocation, values: dict[str, Any]) -> None:
+        """Run the call's tool with `values`. It is answered when it has ended."""
+        way = call.tool.way
+        token = CURRENT.set(call)  # what starts below inherits it
+        try:
+            if way == "inline":
+                self._run_inline(call, values)
+                return
+            self._note(call)
+            if way == "task":
+                call.task = self._connection.loop.create_task(self._run_task(call, values))
+            else:
+                self._run_thread(call, values)
+        finally:
+            CURRENT.reset(token)
+
+    def find(self, invoke_id: str) -> Invocation | None:
+        """The call in flight with this invoke id."""
+        return self._open.get(invoke_id)
+
+    def cancel(self, call: Invocation, reason: str) -> None:
+        """Ask a call to end. It is answered when it really has, so that a cancelled answer
+
+        means that nothing goes on (R-45). A thread cannot be stopped: its waits for the host
+        end, and the tool may look at ``ctx.cancelled``.
+        """
+        if call.cancelled:
+            return
+        call.cancelled = True
+        call.reason = reason
+        if call.task is not None:
+            call.task.cancel()
+        elif call.claimed():  # it waits for a thread, and now never gets one
+            self._finish(call, failures.cancelled(call))
+        elif isinstance(call.bridge, InThread):
+            for future in list(call.bridge.watched):
+                future.cancel()
+
+    async def drain(self, grace: float) -> bool:
+        """Wait `grace` seconds for the calls in flight, then end them; False if some go on."""
+        if not await _set_within(self.idle, grace):
+            for call in list(self._open.values()):
+                self.cancel(call, "the plugin is stopping")
+        return await _set_within(self.idle, CANCEL_REST)
+
+    # --- The three ways to run -----------------------------------------------------------
+    # sys.exit in a tool is a failure like any other, hence BaseException.
+
+    def _run_inline(self, call: Invocation, values: dict[str, Any]) -> None:
+        try:
+            answer: Answer = failures.success(call.tool.fn(**values), call)
+        except BaseException as fault:  # noqa: BLE001 - see above
+            answer = failures.answer_to(fault, call)
+        call.ended = True
+        self._answer(call, answer)
+
+    async def _run_task(self, call: Invocation, values: dict[str, Any]) -> None:
+        try:
+            answer: Answer = failures.success(await call.tool.fn(**values), call)
+        except GeneratorExit:  # the loop is closing, so nobody waits
+            raise
+        except BaseException as fault:  # noqa: BLE001 - see above
+            answer = failures.answer_to(fault, call)
+        self._finish(call, answer)
+
+    def _run_thread(self, call: Invocation, values: dict[str, Any]) -> None:
+        connection = self._connection
+        context = copy_context()
+        call.claim = threading.Lock()
+        finish = self._finish if call.is_nested else self._finish_pooled
+
+        def work() -> None:
+            if not call.claimed():
+                connection.mailbox.post(connection.workers.done)
+                return
+            try:
+                answer: Answer = failures.success(context.run(call.tool.fn, **values), call)
+            except BaseException as fault:  # noqa: BLE001 - see above
+                answer = failures.answer_to(fault, call)
+            connection.mailbox.post(finish, call, answer)
+
+        if call.is_nested:
+            connection.workers.submit_extra(work)
+        else:
+            connection.workers.submit(work)
+
+    # --- Answers ---------------------------------------------------------------------------
+
+    def _note(self, call: Invocation) -> None:
+        if call.invoke_id is not None and call.invoke_id not in self._open:
+            call.key = call.invoke_id
+        self._open[call.key] = call
+        self.idle.clear()
+
+    def _forget(self, call: Invocation) -> None:
+        self._open.pop(call.key, None)
+        if not self._open:
+            self.idle.set()
+
+    def _finish_pooled(self, call: Invocation, answer: Answer) -> None:
+        self._connection.workers.done()
+        self._finish(call, answer)
+
+    def _finish(self, call: Invocation, answer: Answer) -> None:
+        call.ended = True
+        self._forget(call)
+        self._answer(call, answer)
+
+    def _answer(self, call: Invocation, answer: Answer) -> None:
+        peer = self._connection.peer
+        if not isinstance(answer, bytes):
+            peer.fail(call.id, answer)
+        elif len(answer) <= SPILL_THRESHOLD:
+            peer.reply(call.id, answer)
+        else:
+            self._answer_large(call, answer)
+
+    def _answer_large(self, call: Invocation, answer: bytes) -> None:
+        """By file where the host takes files, because its line cap may be as low as 512 KiB."""
+        peer = self._connection.peer
+        by_file = bool(self._connection.offered.get("fileTransport"))
+        error = spill.too_large(len(answer), by_file=by_file)
+        if error is not None:
+            peer.fail(call.id, error)
+        elif not by_file:
+            peer.reply(call.id, answer)
+        else:
+            self._note(call)
+            writing = self._connection.blocking(lambda: spill.write(call.id, answer))
+            writing.add_done_callback(lambda done: self._written(call, answer, done))
+
+    def _written(self, call: Invocation, answer: bytes, file: "asyncio.Future[str]") -> None:
+        self._forget(call)
+        peer = self._connection.peer
+        fault = file.exception()
+        if fault is None:
+            peer.reply_pointer(call.id, file.result())
+            return
+        sys.stderr.write(f"executa: the result could not be written to a file: {fault}\n")
+        error = spill.too_large(len(answer), by_file=False)
+        if error is None:
+            peer.reply(call.id, answer)
+        else:
+            peer.fail(call.id, error)
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True

@@ -1,0 +1,41 @@
+"""The upload chapter under the field's names; `clients.upload` is what they mean."""
+
+from typing import Final
+
+from executa_protocol.errors import UploadError
+from executa_sdk.clients.upload import HostUploadClient
+
+__all__ = [
+    "METHOD_HOST_UPLOAD_FILE",
+    "UPLOAD_ERR_INVALID_REQUEST",
+    "UPLOAD_ERR_MAX_FILES_EXCEEDED",
+    "UPLOAD_ERR_MIME_REJECTED",
+    "UPLOAD_ERR_NOT_FOUND",
+    "UPLOAD_ERR_NOT_GRANTED",
+    "UPLOAD_ERR_NOT_NEGOTIATED",
+    "UPLOAD_ERR_PRESIGN_FAILED",
+    "UPLOAD_ERR_PURPOSE_REJECTED",
+    "UPLOAD_ERR_QUOTA_EXCEEDED",
+    "UPLOAD_ERR_STORAGE_ERROR",
+    "UPLOAD_ERR_TIMEOUT",
+    "UPLOAD_ERR_TOO_LARGE",
+    "UPLOAD_ERR_USER_DENIED",
+    "HostUploadClient",
+    "UploadError",
+]
+
+METHOD_HOST_UPLOAD_FILE: Final = "host/uploadFile"
+
+UPLOAD_ERR_NOT_GRANTED: Final = -32201
+UPLOAD_ERR_QUOTA_EXCEEDED: Final = -32202
+UPLOAD_ERR_INVALID_REQUEST: Final = -32203
+UPLOAD_ERR_TOO_LARGE: Final = -32204
+UPLOAD_ERR_MIME_REJECTED: Final = -32205
+UPLOAD_ERR_PURPOSE_REJECTED: Final = -32206
+UPLOAD_ERR_STORAGE_ERROR: Final = -32207
+UPLOAD_ERR_TIMEOUT: Final = -32208
+UPLOAD_ERR_USER_DENIED: Final = -32209
+UPLOAD_ERR_NOT_NEGOTIATED: Final = -32210
+UPLOAD_ERR_MAX_FILES_EXCEEDED: Final = -32211
+UPLOAD_ERR_NOT_FOUND: Final = -32212
+UPLOAD_ERR_PRESIGN_FAILED: Final = -32213

@@ -1,0 +1,187 @@
+"""The plugin's side of a connection: the host's requests in, their answers out.
+
+Owns what the methods mean. How tools run is the business of `calls`, and what a tool may
+ask of the host that of `context`.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from executa_protocol.aio.handler import Diagnostic
+from executa_protocol.aio.peer import Peer
+from executa_protocol.aio.transport import Transport
+from executa_protocol.codec import encode
+from executa_protocol.codes import wire_error
+from executa_protocol.envelope import Id, Message
+from executa_protocol.errors import DecodeFailure
+from executa_protocol.handshake import plugin_answer, read_offer
+from executa_protocol.methods.core import read_cancel
+from executa_protocol.methods.invoke import read_invoke
+from executa_protocol.methods.reading import InvalidParams, refusal
+from executa_sdk.bridge import Inline
+from executa_sdk.calls import Calls
+from executa_sdk.connection import Connection
+from executa_sdk.context import make_context
+from executa_sdk.invocation import Invocation
+from executa_sdk.plugin import Plugin
+
+_KEYS: Final = {
+    "llm.sample": "sampling",
+    "llm.agent.auto": "agent",
+    "llm.agent.fixed": "agent",
+    "aps.kv": "storage",
+    "aps.files": "storage",
+}
+"""Manifest strings and the capability keys that are taken for them (R-20)."""
+
+_ALWAYS: Final = ("fileTransport", "cancellation", "progress")
+
+
+class Server:
+    """Serves one plugin on one connection, on the running loop; a `Handler` for its peer.
+
+    `manifest` is the encoded answer to `describe`. Calls wait until `open` says that
+    start-up is over; everything else is answered from the start.
+    """
+
+    def __init__(self, plugin: Plugin, manifest: bytes, transport: Transport) -> None:
+        self._plugin = plugin
+        self._manifest = manifest
+        self._early: list[Message] | None = []
+        self._inline = {name: Inline(name) for name, t in plugin.tools.items() if t.way == "inline"}
+        self._methods: dict[str, Callable[[Message, Id], None]] = {
+            "invoke": self._invoke,
+            "initialize": self._initialize,
+            "describe": self._describe,
+            "health": self._health,
+            "shutdown": self._shutdown,
+            "executa/cancel": self._cancel,
+        }
+        self.peer = Peer(
+            transport,
+            self,
+            prefix="p",
+            answer_unreadable=True,
+            yield_to_writes=True,
+            on_eof=self._on_eof,
+        )
+        self.connection = Connection(self.peer, plugin.credentials)
+        self.calls = Calls(self.connection)
+        self.closed = asyncio.Event()
+        """Set when the host has closed our input."""
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that are not answered yet."""
+        return len(self.calls)
+
+    def open(self) -> None:
+        """Start-up is over: take the calls that came meanwhile, and all that follow."""
+        early, self._early = self._early or [], None
+        for message in early:
+            self.on_request(message)
+
+    # --- What the peer says ------------------------------------------------------------
+
+    def on_request(self, request: Message) -> None:
+        method: Any = request.method
+        identity: Any = request.id
+        handle = self._methods.get(method)
+        if handle is None:
+            text = f"this plugin has no method {method!r}"
+            self.peer.fail(identity, wire_error("METHOD_NOT_FOUND", text))
+        else:
+            handle(request, identity)
+
+    def on_notification(self, notification: Message) -> None:
+        if notification.method == "executa/cancel":
+            self._end_call(notification)
+
+    def on_diagnostic(self, diagnostic: Diagnostic) -> None:
+        sample = f" [{diagnostic.sample!r}]" if diagnostic.sample else ""
+        sys.stderr.write(f"executa: {diagnostic.kind}: {diagnostic.message}{sample}\n")
+
+    def on_closed(self, reason: Exception | None) -> None:
+        self.connection.ended = True
+        self.closed.set()
+        if reason is not None:
+            sys.stderr.write(f"executa: the connection has ended: {reason}\n")
+
+    def _on_eof(self) -> None:
+        """The host has closed our input: it answers no more, but it still reads answers."""
+        self.connection.ended = True
+        self.peer.fail_calls()
+        self.closed.set()
+
+    # --- The host's methods --------------------------------------------------------------
+
+    def _initialize(self, request: Message, identity: Id) -> None:
+        try:
+            offered = read_offer(b"{}" if request.params is UNSET else request.params)
+        except DecodeFailure as fault:
+            self.peer.fail(identity, refusal(fault, "INVALID_PARAMS"))
+            return
+        self.connection.offered = offered
+        plugin = self._plugin
+        wanted = [_KEYS[string] for string in plugin.host_capabilities if string in _KEYS]
+        answer = plugin_answer(plugin.name, plugin.version, offered, [*wanted, *_ALWAYS])
+        self.peer.reply(identity, encode(answer))
+
+    def _describe(self, request: Message, identity: Id) -> None:
+        self.peer.reply(identity, self._manifest)
+
+    def _health(self, request: Message, identity: Id) -> None:
+        status = "ready" if self._early is None else "initializing"
+        answer = {"status": status, "message": "", "details": {"in_flight": len(self.calls)}}
+        self.peer.reply(identity, encode(answer))
+
+    def _shutdown(self, request: Message, identity: Id) -> None:
+        # Only the end of input ends a plugin (seed lifecycle, Shutdown contract; R-26).
+        self.peer.reply(identity, b"{}")
+
+    def _invoke(self, request: Message, identity: Id) -> None:
+        if self._early is not None:
+            self._early.append(request)
+            return
+        try:
+            params = read_invoke(request.params)
+            tool = self._plugin.tools.get(params.tool)
+            if tool is None:
+                self._refuse_unknown(params.tool, identity)
+                return
+            schema = tool.schema
+            values = schema.read(params.arguments)
+        except InvalidParams as fault:
+            self.peer.fail(identity, fault.error)
+            return
+        call = Invocation(self.connection, identity, tool, params)
+        if tool.way == "inline":
+            call.bridge = self._inline[tool.name]
+        elif tool.way == "thread":
+            call.bridge = self.connection.in_thread()
+        if schema.context is not None:
+            values[schema.context] = make_context(call)
+        self.calls.start(call, values)
+
+    def _refuse_unknown(self, name: str, identity: Id) -> None:
+        text = f"this plugin has no tool {name!r}"
+        names = list(self._plugin.tools)
+        self.peer.fail(identity, wire_error("METHOD_NOT_FOUND", text, available_tools=names))
+
+    def _cancel(self, request: Message, identity: Id) -> None:
+        self._end_call(request)
+        self.peer.reply(identity, b"{}")
+
+    def _end_call(self, message: Message) -> None:
+        try:
+            params = read_cancel(message.params)
+        except DecodeFailure as fault:
+            sys.stderr.write(f"executa: executa/cancel: {fault}\n")
+            return
+        call = self.calls.find(params.invoke_id)
+        if call is not None:
+            self.calls.cancel(call, "" if params.reason is UNSET else params.reason)
