@@ -13,6 +13,7 @@ from rich.console import Console
 
 from executa_host.cli import exits
 from executa_host.cli.demo import demo
+from executa_host.cli.oneshot import describe, health, invoke, why
 from executa_protocol.errors import ExecutaError
 
 COMMANDS: Final = "executa.commands"
@@ -27,7 +28,8 @@ def build() -> App:
         version=lambda: version("executa-host"),
         result_action="return_value",
     )
-    app.command(demo)
+    for command in (demo, describe, invoke, health, why):
+        app.command(command)
     for entry in entry_points(group=COMMANDS):
         app.command(entry.load(), name=entry.name)
     return app

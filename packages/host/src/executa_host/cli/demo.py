@@ -17,6 +17,7 @@ from rich.console import Console
 
 from executa_host.cli import exits
 from executa_host.cli.nexuses import in_process
+from executa_host.cli.running import run
 from executa_host.cli.timeline import Timeline, clean
 from executa_host.host import Host
 from executa_host.invocation import InvokeOutcome
@@ -49,7 +50,7 @@ def demo(
     if not text_file.is_file():
         raise exits.Stop(f"{text_file} is no file; name one with --file", exits.USAGE)
     show = _Json() if json else _Timeline()
-    totals = asyncio.run(_Demo(examples, text_file.resolve(), show).run())
+    totals = run(_Demo(examples, text_file.resolve(), show).run())
     show.end(totals)
     return exits.OK if totals["ok"] else exits.FAILED
 
