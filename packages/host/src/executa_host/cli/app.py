@@ -3,7 +3,6 @@
 Subcommands of other distributions join by the entry-point group ``executa.commands``.
 """
 
-import os
 import sys
 from importlib.metadata import entry_points, version
 from typing import Any, Final
@@ -14,14 +13,19 @@ from rich.console import Console
 from executa_host.cli import exits
 from executa_host.cli.demo import demo
 from executa_host.cli.oneshot import describe, health, invoke, why
+from executa_host.cli.output import silence
 from executa_protocol.errors import ExecutaError
 
 COMMANDS: Final = "executa.commands"
 """The entry-point group of subcommands."""
 
 
-def build() -> App:
-    """The application with every subcommand that is installed."""
+def build(*, eager: bool = True) -> App:
+    """The application with every subcommand that is installed.
+
+    Without `eager` those of other distributions are imported when they are called; with it
+    their help is there.
+    """
     app = App(
         name="executa",
         help="Run, write and watch Executa plugins.",
@@ -31,7 +35,7 @@ def build() -> App:
     for command in (demo, describe, invoke, health, why):
         app.command(command)
     for entry in entry_points(group=COMMANDS):
-        app.command(entry.load(), name=entry.name)
+        app.command(entry.load() if eager else entry.value, name=entry.name)
     return app
 
 
@@ -39,8 +43,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit. A person gets a sentence, never a traceback."""
     errors = Console(stderr=True)
     code: Any = exits.OK
+    words = sys.argv[1:] if arguments is None else arguments
+    eager = not words or words[0].startswith("-")
     try:
-        code = build()(arguments, exit_on_error=False, print_error=True, error_console=errors)
+        code = build(eager=eager)(
+            arguments, exit_on_error=False, print_error=True, error_console=errors
+        )
     except CycloptsError:
         code = exits.USAGE  # it has been printed
     except exits.Stop as stop:
@@ -54,6 +62,5 @@ def main(arguments: list[str] | None = None) -> None:
         errors.print("interrupted", style="yellow")
         code = exits.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; say nothing more, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
     sys.exit(code if isinstance(code, int) else exits.OK)

@@ -11,12 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 
 from executa_host.cli import exits
 from executa_host.cli.nexuses import in_process
+from executa_host.cli.output import Screen, write_json, write_line
 from executa_host.cli.running import run
 from executa_host.cli.timeline import Timeline, clean
 from executa_host.host import Host
@@ -69,25 +68,20 @@ class _Json:
     """One JSON object a line."""
 
     def event(self, event: AnyEvent) -> None:
-        self._write(encode_event(event))
+        write_line(encode_event(event))
 
     def say(self, text: str) -> None:
         """Sentences are for people."""
 
     def end(self, totals: dict[str, Any]) -> None:
-        self._write(msgspec.json.encode(totals))
-
-    @staticmethod
-    def _write(line: bytes) -> None:
-        sys.stdout.buffer.write(line + b"\n")
-        sys.stdout.buffer.flush()
+        write_json(totals)
 
 
 class _Timeline:
     """Lines for a person."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False)
+        self._console = Screen(highlight=False)
         self._timeline = Timeline(self._console, time.time())
 
     def event(self, event: AnyEvent) -> None:

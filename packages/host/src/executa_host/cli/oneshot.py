@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, cast
 
-import msgspec
 from cyclopts import Parameter
 from msgspec import Raw
-from rich.console import Console
 from rich.table import Table
 
 from executa_host.cli import exits
 from executa_host.cli.detect import find_plugin
+from executa_host.cli.output import Screen, write_json
 from executa_host.cli.running import exit_code, one_plugin, run
 from executa_host.cli.timeline import clean
 from executa_host.host import Host
@@ -42,8 +41,9 @@ def describe(*plugin: Words, json: Json = False) -> int:
 
     manifest = _run(plugin, ask, json=json)
     if json:
-        return _print_json({"ok": True, "manifest": manifest})
-    console = Console(highlight=False)
+        write_json({"ok": True, "manifest": manifest})
+        return exits.OK
+    console = Screen(highlight=False)
     declared = ", ".join(manifest.host_capabilities) or "nothing"
     console.print(f"{manifest.name} {manifest.version}", style="bold", markup=False)
     if manifest.description:
@@ -70,16 +70,19 @@ def health(*plugin: Words, json: Json = False) -> int:
 
     answer = _run(plugin, ask, json=json)
     if json:
-        return _print_json({"ok": answer.status == "ready", "health": answer})
-    message = f": {clean(answer.message)}" if answer.message else ""
-    Console(highlight=False).print(f"{answer.status}{message}", markup=False)
+        write_json({"ok": answer.status == "ready", "health": answer})
+    else:
+        message = f": {clean(answer.message)}" if answer.message else ""
+        Screen(highlight=False).print(f"{answer.status}{message}", markup=False)
     return exits.OK if answer.status == "ready" else exits.FAILED
 
 
 def invoke(
     tool: str,
     *plugin: Words,
-    args: Annotated[str, Parameter(help="Arguments as JSON, @FILE, or - for stdin.")] = "{}",
+    args: Annotated[
+        str, Parameter(help="Arguments as JSON, @FILE, or - for stdin.", allow_leading_hyphen=True)
+    ] = "{}",
     json: Json = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> int:
@@ -92,7 +95,7 @@ def invoke(
 
     outcome = _run(plugin, ask, json=json)
     if json:
-        _print_json(
+        write_json(
             {
                 "ok": outcome.success,
                 "plugin": outcome.plugin,
@@ -121,7 +124,7 @@ def why(method: str, *plugin: Words, json: Json = False) -> int:
     verdicts = _run(plugin, ask, json=json)
     refused = any(verdict.passed is False for verdict in verdicts)
     if json:
-        _print_json({"ok": not refused, "method": method, "steps": verdicts})
+        write_json({"ok": not refused, "method": method, "steps": verdicts})
         return exits.REFUSED if refused else exits.OK
     table = Table(box=None, pad_edge=False)
     for heading in ("step", "verdict", "what it says"):
@@ -130,7 +133,7 @@ def why(method: str, *plugin: Words, json: Json = False) -> int:
         word = {True: "[green]yes", False: "[red]no", None: "[dim]open"}[verdict.passed]
         needs = "" if verdict.refusal is None else f" → {', '.join(verdict.refusal.needs)}"
         table.add_row(verdict.step, word, _plain(verdict.detail + needs))
-    Console(highlight=False).print(table)
+    Screen(highlight=False).print(table)
     return exits.REFUSED if refused else exits.OK
 
 
@@ -161,7 +164,7 @@ def read_arguments(text: str) -> dict[str, Any]:
         ) from None
     if not isinstance(value, dict):
         raise exits.Stop(f'{where}: expected an object such as {{"name": "value"}}', exits.USAGE)
-    return value
+    return cast("dict[str, Any]", value)
 
 
 def _pointed(text: str, fault: Exception) -> str:
@@ -190,7 +193,7 @@ def _run(words: Sequence[str], ask: Callable[[Host, str], Awaitable[T]], *, json
     except ExecutaError as fault:
         code = exit_code(fault)
         if json:
-            _print_json(_told(fault))
+            write_json(_told(fault))
             raise exits.Stop("", code) from None
         raise exits.Stop(_advice(fault), code) from None
 
@@ -219,7 +222,7 @@ def _advice(fault: ExecutaError) -> str:
 
 
 def _progress() -> Callable[[Raw], None]:
-    console = Console(stderr=True, highlight=False)
+    console = Screen(stderr=True, highlight=False)
 
     def show(event: Raw) -> None:
         console.print(f"… {clean(bytes(event).decode())}", style="dim", markup=False)
@@ -228,17 +231,11 @@ def _progress() -> Callable[[Raw], None]:
 
 
 def _print_data(outcome: InvokeOutcome) -> None:
-    console = Console()
+    console = Screen()
     if isinstance(outcome.data, str):
         console.print(outcome.data, markup=False, highlight=False, soft_wrap=True)
     elif isinstance(outcome.raw, Raw):
         console.print_json(bytes(outcome.raw).decode())
-
-
-def _print_json(document: dict[str, Any]) -> int:
-    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
-    sys.stdout.buffer.flush()
-    return exits.OK
 
 
 def _plain(text: str) -> str:
