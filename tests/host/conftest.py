@@ -24,13 +24,13 @@ def raw_command(*options: str) -> tuple[str, ...]:
 
 
 class Rig:
-    """A host, its nexus, and everything that it traced."""
+    """A host, its nexus, and everything that it traced. `options` are the host's."""
 
-    def __init__(self, nexus: NexusStub, *, strict: bool = False) -> None:
+    def __init__(self, nexus: NexusStub, *, strict: bool = False, **options: Any) -> None:
         self.nexus = nexus
         self.events: list[AnyEvent] = []
         self._waiting: list[tuple[Callable[[AnyEvent], bool], asyncio.Event]] = []
-        self.host = Host(nexus, strict=strict, trace=self._take)
+        self.host = Host(nexus, strict=strict, trace=self._take, **options)
 
     def add(self, *options: str, name: str = "raw", **spec: Any) -> None:
         """Make a raw plugin known."""
@@ -42,6 +42,14 @@ class Rig:
         """Let the plugin make a reverse call, and give what the host answered."""
         arguments = {"method": method, "params": params, "stamp": stamp}
         outcome = await self.host.invoke(plugin, "reverse", arguments)
+        return outcome.data
+
+    async def calls(
+        self, *calls: tuple[str, Mapping[str, Any]], parallel: bool = False, plugin: str = "raw"
+    ) -> list[dict[str, Any]]:
+        """Let the plugin make several reverse calls in one invoke, and give the answers."""
+        listed = [{"method": method, "params": params} for method, params in calls]
+        outcome = await self.host.invoke(plugin, "calls", {"calls": listed, "parallel": parallel})
         return outcome.data
 
     def seen(self, kind: type[E]) -> list[E]:
@@ -64,23 +72,33 @@ class Rig:
                 came.set()
 
 
+MakeRig = Callable[..., Rig]
+"""Makes a rig with options of the host's, and of the nexus as `nexus`."""
+
+
 @pytest.fixture
-async def rig(leak_check: LeakCheck) -> AsyncIterator[Rig]:
+async def make_rig(leak_check: LeakCheck) -> AsyncIterator[MakeRig]:
+    """Rigs of any kind, taken down in the end."""
+    made: list[Rig] = []
+
+    def make(nexus: NexusStub | None = None, **options: Any) -> Rig:
+        made.append(Rig(nexus or NexusStub(), **options))
+        return made[-1]
+
+    yield make
+    for rig in made:
+        await rig.host.close()
+        await rig.nexus.aclose()
+        leak_check.watch(rig.nexus, "nexus")
+
+
+@pytest.fixture
+def rig(make_rig: MakeRig) -> Rig:
     """A tolerant host over the stub."""
-    nexus = NexusStub()
-    rig = Rig(nexus)
-    async with rig.host:
-        yield rig
-    await nexus.aclose()
-    leak_check.watch(nexus, "nexus")
+    return make_rig()
 
 
 @pytest.fixture
-async def strict_rig(leak_check: LeakCheck) -> AsyncIterator[Rig]:
+def strict_rig(make_rig: MakeRig) -> Rig:
     """A strict host over the stub."""
-    nexus = NexusStub()
-    rig = Rig(nexus, strict=True)
-    async with rig.host:
-        yield rig
-    await nexus.aclose()
-    leak_check.watch(nexus, "nexus")
+    return make_rig(strict=True)

@@ -1,5 +1,6 @@
 """Short ways to say what these tests say often."""
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Generator
@@ -122,3 +123,19 @@ def refused_as(
     assert (fault.code, fault.symbol) == (row.number, row.symbol), fault
     if status is not None:
         assert fault.status == status, fault
+
+
+@contextlib.contextmanager
+def refused_as_busy() -> Generator[None]:
+    """The block is refused because too many runs are going on (*observed*)."""
+    with pytest.raises(NexusError) as info:
+        yield
+    assert (info.value.status, info.value.symbol) == (429, "APP_CONCURRENCY_LIMIT")
+    assert info.value.retry_after == 1.0
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let others run until `holds`, bounded: a server learns of a closed stream by itself."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - what is waited for sets no event
+            await asyncio.sleep(0)

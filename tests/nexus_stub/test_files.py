@@ -104,7 +104,7 @@ async def test_an_upload_lasts_ten_minutes_and_then_gives_its_room_back(
 
 
 @pytest.mark.parametrize(
-    ("data", "kind", "status"),
+    "sent",
     [
         (DATA, "image/png", 403),
         (DATA[:-1], "text/plain", 413),
@@ -113,11 +113,12 @@ async def test_an_upload_lasts_ten_minutes_and_then_gives_its_room_back(
     ],
 )
 async def test_bytes_that_are_not_as_declared_do_not_land(
-    nexus: Nexus, token: str, web: aiohttp.ClientSession, data: bytes, kind: str, status: int
+    nexus: Nexus, token: str, web: aiohttp.ClientSession, sent: tuple[bytes, str, int]
 ) -> None:
     begun = await store(
         nexus, token, "files/upload_begin", path="a", size_bytes=10, content_type="text/plain"
     )
+    data, kind, status = sent
     begun["headers"]["Content-Type"] = kind
 
     assert await put(web, begun, data) == status
@@ -146,7 +147,7 @@ async def test_a_url_that_was_changed_or_has_expired_opens_nothing(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status", "body"),
+    "case",
     [
         ("bytes=0-3", 206, b"0123"),
         ("bytes=8-", 206, b"89"),
@@ -162,8 +163,9 @@ async def test_a_url_that_was_changed_or_has_expired_opens_nothing(
     ],
 )
 async def test_ranges_are_served_and_those_beyond_the_file_are_refused(
-    nexus: Nexus, token: str, web: aiohttp.ClientSession, wanted: str, status: int, body: bytes
+    nexus: Nexus, token: str, web: aiohttp.ClientSession, case: tuple[str, int, bytes]
 ) -> None:
+    wanted, status, body = case
     await upload(nexus, token, web, "a")
     link = await store(nexus, token, "files/download_url", path="a")
 

@@ -114,6 +114,16 @@ async def test_an_invoke_id_is_32_hexadecimal_digits(nexus: Nexus, invoke_id: st
         await nexus.open_invoke(bad)
 
 
+async def test_a_grant_that_is_changed_leaves_the_settings_as_they_were(clock: ManualClock) -> None:
+    config = StubConfig(users={"ada": User()})
+    stub = NexusStub(config, clock=clock)
+
+    stub.directory.change("ada", "brief", sampling=False)
+
+    assert config.users["ada"].plugins == {}
+    assert (await stub.open_invoke(opening())).grants.sampling is False
+
+
 async def test_an_unknown_user_may_not_enter_a_closed_stub(clock: ManualClock) -> None:
     stub = NexusStub(StubConfig(users={"ada": User()}, open_to_all=False), clock=clock)
 

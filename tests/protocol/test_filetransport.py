@@ -4,10 +4,12 @@ import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from executa_protocol.envelope import Message, parse, pointer_frame
 from executa_protocol.errors import PeerViolation
@@ -43,7 +45,8 @@ FINE = Status()
 def pointer(line: bytes) -> str:
     """The path in a pointer frame."""
     message = parse(line)
-    assert isinstance(message, Message)
+    if not isinstance(message, Message):
+        raise FileTransportFault(message.reason if message else "blank")
     return check_pointer(message)
 
 
@@ -78,6 +81,12 @@ def test_the_pointer_that_is_written_is_the_pointer_that_is_read() -> None:
 def test_a_pointer_is_an_absolute_path_that_stands_alone(line: bytes) -> None:
     with pytest.raises(FileTransportFault):
         pointer(line)
+
+
+@pytest.mark.parametrize("beside", [{"method": "m"}, {"result": Raw(b"1")}, {"error": Raw(b"{}")}])
+def test_a_message_with_anything_beside_the_pointer_is_no_pointer(beside: dict[str, Any]) -> None:
+    with pytest.raises(FileTransportFault, match="beside"):
+        check_pointer(Message(id=7, pointer="/x", **beside))
 
 
 def test_a_regular_file_of_ours_in_an_allowed_directory_may_be_read() -> None:

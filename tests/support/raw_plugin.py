@@ -9,6 +9,12 @@ can play every kind of plugin:
 ``--banner``          prints a banner and a stray JSON array on stdout first
 ``--ids str``         answers with every id as a string
 ``--init JSON``       the result of `initialize`
+``--take KEYS``       capabilities beside sampling that `initialize` takes, with commas
+``--single``          one thread: while a tool waits for a reverse call nothing else is read
+``--deaf``            reads nothing more once it has answered `describe`
+``--no-health``       never answers `health`
+``--die-in METHOD``   exits with code 7 when it is asked for that
+``--ignore-eof``      stays when its stdin ends; ``--ignore-term`` survives SIGTERM
 """
 
 import argparse
@@ -38,6 +44,18 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
     "raw": [{"name": "line", "type": "string"}],
     "progress": [{"name": "count", "type": "integer"}],
     "late": [],
+    "calls": [
+        {"name": "calls", "type": "array", "items": {"type": "object"}},
+        {"name": "parallel", "type": "boolean", "required": False},
+    ],
+    "cancelled": [{"name": "mode", "type": "string"}],
+    "flood": [
+        {"name": "stream", "type": "string"},
+        {"name": "bytes", "type": "integer"},
+        {"name": "line", "type": "string"},
+    ],
+    "long_line": [{"name": "bytes", "type": "integer"}],
+    "daemon": [],
 }
 
 Params = dict[str, Any]
@@ -61,6 +79,8 @@ class Plugin:
         self.options = options
         self.lock = threading.Lock()
         self.waiting: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
+        self.cancels: dict[str, queue.SimpleQueue[str]] = {}
+        self.unread: list[dict[str, Any]] = []
         self.count = 0
 
     def send(self, message: dict[str, Any]) -> None:
@@ -82,9 +102,20 @@ class Plugin:
             identity = f"r{self.count}"
             self.waiting[identity] = queue.SimpleQueue()
         self.send({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
+        if self.options.single:
+            self.read_until(identity)
         answer = self.waiting[identity].get(timeout=30)
         del self.waiting[identity]
         return {key: answer[key] for key in ("result", "error") if key in answer}
+
+    def read_until(self, identity: str) -> None:
+        """What comes before the answer is looked at when the tool has ended."""
+        for line in sys.stdin:
+            message = json.loads(line)
+            if message.get("id") == identity and "method" not in message:
+                self.waiting[identity].put(message)
+                return
+            self.unread.append(message)
 
     def manifest(self) -> dict[str, Any]:
         plain: dict[str, Any] = {
@@ -101,6 +132,9 @@ class Plugin:
 
     def serve(self, message: dict[str, Any]) -> None:
         method, identity = message["method"], message.get("id")
+        if method == self.options.die_in:
+            say(f"cannot do {method}")
+            os._exit(7)
         if method == "initialize":
             if self.options.silent_init:
                 return
@@ -108,11 +142,23 @@ class Plugin:
                 error = {"code": -32601, "message": "Method not found"}
                 self.send({"jsonrpc": "2.0", "id": identity, "error": error})
                 return
-            self.answer(identity, json.loads(self.options.init))
+            answer = json.loads(self.options.init)
+            if self.options.take:
+                taken = dict.fromkeys(self.options.take.split(","), {})
+                answer["capabilities"] = answer["capabilities"] | taken
+            self.answer(identity, answer)
         elif method == "describe":
             self.answer(identity, self.manifest())
+            while self.options.deaf:
+                signal.pause()
         elif method == "health":
-            self.answer(identity, {"status": "healthy"})
+            if not self.options.no_health:
+                self.answer(identity, {"status": "healthy"})
+        elif method == "executa/cancel":
+            params = message["params"]
+            self.cancels.setdefault(params["invoke_id"], queue.SimpleQueue()).put(params["reason"])
+        elif method == "invoke" and self.options.single:
+            self.invoke(message)
         elif method == "invoke":
             threading.Thread(target=self.invoke, args=(message,), daemon=True).start()
 
@@ -180,6 +226,85 @@ class Plugin:
             self.send({"jsonrpc": "2.0", "method": "executa/progress", "params": event})
         return None
 
+    def tool_calls(self, params: Params, _identity: Any) -> Any:
+        """Make reverse calls, one after the other or all at once, and give their answers."""
+        arguments = params["arguments"]
+        asked = [
+            (call["method"], {"context": _context(params)} | call["params"])
+            for call in arguments["calls"]
+        ]
+        if not arguments.get("parallel"):
+            return [self.call(*each) for each in asked]
+        answers: list[Any] = [None] * len(asked)
+
+        def make(index: int) -> None:
+            answers[index] = self.call(*asked[index])
+
+        threads = [threading.Thread(target=make, args=(index,)) for index in range(len(asked))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return answers
+
+    def tool_cancelled(self, params: Params, identity: Any) -> Any:
+        """Wait to be cancelled, and then do what `mode` says."""
+        invoke_id = params["context"]["invoke_id"]
+        told = self.cancels.setdefault(invoke_id, queue.SimpleQueue())
+        say(f"waiting {invoke_id}")
+        reason = told.get(timeout=30)
+        say(f"told {reason}")
+        mode = params["arguments"]["mode"]
+        if mode == "confirm":
+            error = {"code": -32000, "message": reason, "data": {"errorCode": "INVOKE_CANCELLED"}}
+            self.send({"jsonrpc": "2.0", "id": identity, "error": error})
+        elif mode == "fail":
+            error = {"code": -32603, "message": "it broke"}
+            self.send({"jsonrpc": "2.0", "id": identity, "error": error})
+        elif mode == "complete":
+            return "done all the same"
+        elif mode == "die":
+            os._exit(1)
+        return ANSWERED
+
+    def tool_flood(self, params: Params, _identity: Any) -> Any:
+        """Repeat `line` on a stream, as it is, until so many bytes are written."""
+        arguments = params["arguments"]
+        line = arguments["line"].encode("utf-8", "surrogateescape")
+        block = line * max(1, 65536 // len(line))
+        stream = sys.stdout if arguments["stream"] == "stdout" else sys.stderr
+        with self.lock:
+            for _ in range(max(1, arguments["bytes"] // len(block))):
+                stream.buffer.write(block)
+            stream.flush()
+        return None
+
+    def tool_long_line(self, params: Params, identity: Any) -> Any:
+        """An answer of one very long line."""
+        block = b"x" * 65536
+        with self.lock:
+            out = sys.stdout.buffer
+            out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"success":true,"data":"' % identity)
+            for _ in range(params["arguments"]["bytes"] // len(block)):
+                out.write(block)
+            out.write(b'"}}\n')
+            out.flush()
+        return ANSWERED
+
+    def tool_daemon(self, _params: Params, identity: Any) -> Any:
+        """Leave a daemon behind that has a session of its own and keeps the pipes, and die."""
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.write(writer, str(os.getpid()).encode())
+                signal.alarm(60)
+                while True:
+                    signal.pause()
+            os._exit(0)
+        self.answer(identity, {"success": True, "data": int(os.read(reader, 20))})
+        os._exit(0)
+
     def run(self) -> None:
         if self.options.banner:
             self.send_line("Welcome to RawPlugin 3000!")
@@ -187,11 +312,13 @@ class Plugin:
         for line in sys.stdin:
             if not line.strip():
                 continue
-            message = json.loads(line)
-            if "method" in message:
-                self.serve(message)
-            elif message.get("id") in self.waiting:
-                self.waiting[message["id"]].put(message)
+            self.unread.append(json.loads(line))
+            while self.unread:
+                message = self.unread.pop(0)
+                if "method" in message:
+                    self.serve(message)
+                elif message.get("id") in self.waiting:
+                    self.waiting[message["id"]].put(message)
 
 
 def main() -> None:
@@ -201,6 +328,11 @@ def main() -> None:
     parser.add_argument("--silent-init", action="store_true")
     parser.add_argument("--banner", action="store_true")
     parser.add_argument("--ids", default="")
+    parser.add_argument("--take", default="")
+    parser.add_argument("--single", action="store_true")
+    parser.add_argument("--deaf", action="store_true")
+    parser.add_argument("--no-health", action="store_true")
+    parser.add_argument("--die-in", default="")
     parser.add_argument("--ignore-eof", action="store_true")
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument(

@@ -5,16 +5,20 @@ everything down with it. When to start and to restart is decided elsewhere.
 """
 
 import asyncio
-import signal
+import logging
 import time
+from collections.abc import Callable
 from typing import Final, Protocol
 
-from executa_host import phases
 from executa_host.filetransport import PrivateDir
 from executa_host.invocation import ActiveInvoke
-from executa_host.process import ChildProcess, spawn
-from executa_host.restart import is_fault
+from executa_host.phases import PhaseFailed, Phases
+from executa_host.process import spawn
+from executa_host.restart import describe_exit, is_fault
+from executa_host.routing import ToolRoute, routes_of
+from executa_host.runtime import Runtime
 from executa_host.spec import PluginSpec, build_env
+from executa_host.telling import Telling
 from executa_protocol import transcript
 from executa_protocol.aio.handler import Diagnostic
 from executa_protocol.aio.peer import Peer
@@ -22,18 +26,18 @@ from executa_protocol.aio.streams import FdTransport
 from executa_protocol.envelope import Message
 from executa_protocol.errors import CallFailed, ConnectionLost
 from executa_protocol.handshake import FALLBACK, HANDSHAKE_ID, Negotiated
+from executa_protocol.limits import SAMPLE_BYTES
 from executa_protocol.manifest import Manifest
-from executa_protocol.methods.core import HealthResult
-from executa_protocol.readings import Finding, Reader
-from executa_protocol.transcript import AnyEvent, Trace
+from executa_protocol.nexus import Grants
+from executa_protocol.transcript import AnyEvent
 
-DRAIN_AFTER_EXIT: Final = 1.0
-"""Seconds in which the pipe of a process that has gone is read to its end. What it left there
-counts; a daemon that keeps the pipe open does not hold the host (R-25, R-26)."""
-
+_log: Final = logging.getLogger(__name__)
 
 NEWS_OF_EXIT: Final = 0.25
 """Seconds that calls in flight wait for the exit code of a process whose output has ended."""
+
+LINGER: Final = 1.0
+"""Seconds in which a process that has closed its output may leave by itself."""
 
 
 class StartFailed(CallFailed):
@@ -54,76 +58,80 @@ class Owner(Protocol):
         """A plugin notifies."""
         ...
 
+    def on_late(self, connection: "Connection") -> None:
+        """An invoke took longer than its limit, which makes its plugin suspicious (R-24)."""
+        ...
+
     def on_gone(self, connection: "Connection") -> None:
         """The process has ended, its pipe has been read, its calls have failed. Once."""
         ...
 
 
 class Connection:
-    """A plugin's process from spawn to exit. `Connection.open` gives one that is ready."""
+    """A plugin's process from spawn to exit. `open` makes it ready.
+
+    `takes_calls` says whether new invokes may be written to it, `retiring` that it is to
+    stop once those that run have ended, `condemned` why it is replaced although it runs
+    (R-24). `faulted` and `epitaph`, known once it has gone, say whether its end counts
+    against the plugin (R-25), and how it ended.
+    """
 
     def __init__(
-        self,
-        spec: PluginSpec,
-        user_id: str,
-        owner: Owner,
-        *,
-        strict: bool = False,
-        trace: Trace | None = None,
-        launch: int = 1,
+        self, spec: PluginSpec, user_id: str, owner: Owner, runtime: Runtime, *, launch: int = 1
     ) -> None:
         """Spawn the process. Raises `SpawnFailed`."""
         self.spec = spec
+        self.name = spec.name
         self.user_id = user_id
-        self.launch = launch
-        self.strict = strict
+        self.owner = owner
+        self._first = launch == 1
         self.negotiated: Negotiated = FALLBACK
         self.manifest: Manifest | None = None
+        self.declared: frozenset[str] = frozenset()
+        self.routes: dict[str, ToolRoute] = {}
+        self.needs_nexus = False
+        """Whether its invokes are opened at nexus: it declares capabilities or credentials."""
+        self.grants: Grants | None = None
+        """What the user allowed it when nexus was last asked."""
         self.invokes: dict[str, ActiveInvoke] = {}
+        """The invokes that reverse calls may belong to."""
         self.reverse_tasks: set[asyncio.Task[None]] = set()
+        self.last_used = runtime.clock.monotonic()
+        self.takes_calls = False
         self.stopping = False
+        self.retiring = False
+        self.condemned = ""
         self.faulted = False
-        """Whether its end counts against the plugin (R-25); known once it has gone."""
         self.epitaph = ""
-        """How it ended, in words."""
-        self._owner = owner
-        self._trace = trace
+        self._telling = Telling(runtime, spec.name, user_id)
+        self.reader = self._telling.reader
+        self.followers = runtime.followers
+        self._runtime = runtime
         self._deaf = asyncio.Event()  # nothing more can be heard of it
+        self._changed = asyncio.Event()  # one invoke less
+        self._ladder: asyncio.Task[None] | None = None
         self._private_dir = PrivateDir.create(spec.name)
+        env = build_env(spec, secrets=runtime.hidden) | {"TMPDIR": str(self._private_dir.path)}
         try:
-            env = build_env(spec) | {"TMPDIR": str(self._private_dir.path)}
-            self._process: ChildProcess = spawn(spec.command, cwd=spec.cwd, env=env)
+            self._process = spawn(spec.command, self._telling.stderr, cwd=spec.cwd, env=env)
         except CallFailed:
             self._private_dir.sweep()
             raise
-        self.emit(transcript.Spawned(at=time.time(), plugin=spec.name, pid=self.pid, launch=launch))
-        if trace is not None:
-            self._process.on_stderr = self._said
+        self.pid = self._process.pid
+        self._transport = FdTransport(self._process.stdout_fd, self._process.stdin_fd)
         self.peer = Peer(
-            FdTransport(self._process.stdout_fd, self._process.stdin_fd),
+            self._transport,
             self,
-            strict=strict,
+            strict=runtime.strict,
             first_id=HANDSHAKE_ID,
             load_pointer=self._load_pointer if spec.file_transport else None,
             on_eof=self._deaf.set,
         )
+        self.emit(transcript.Spawned(at=time.time(), pid=self.pid, launch=launch))
         self.peer.start()
         self._life = asyncio.get_running_loop().create_task(self._follow())
 
     # --- What others see -----------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it takes calls: the process runs, its pipe is open, nobody is stopping it."""
-        return not (self._deaf.is_set() or self._process.ended.done() or self.stopping)
 
     @property
     def exit_code(self) -> int | None:
@@ -133,175 +141,179 @@ class Connection:
     @property
     def last_words(self) -> list[str]:
         """The last lines that it wrote to stderr."""
-        return list(self._process.last_words)
+        return list(self._telling.stderr.lines)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an invoke runs in it, or a call waits for its answer."""
+        return bool(self.invokes) or self.peer.pending_count > 0
+
+    @property
+    def waits_for_nested(self) -> bool:
+        """Whether an invoke of it waits for a nested one, which explains silence (R-24, R-36)."""
+        return any(invoke.nested for invoke in self.invokes.values())
 
     def emit(self, event: AnyEvent) -> None:
-        """Add to the trace, if anybody follows it."""
-        if self._trace is not None:
-            self._trace(event)
+        """Give an event of this plugin to whoever follows."""
+        self._telling.emit(event)
+
+    def noise(self, kind: str, message: str, sample: bytes = b"") -> None:
+        """Tell followers of something odd, if it is not one of too many."""
+        self._telling.noise(kind, message, sample[:SAMPLE_BYTES])
 
     # --- Up -----------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Initialize and describe. Raises `StartFailed`, having stopped the process."""
+        """Initialize and describe. Raises `StartFailed`, and then the process has gone."""
         try:
-            await self._bring_up()
-        except phases.PhaseFailed as fault:
-            if fault.gone:
-                await self.gone()
-            else:
-                await self.stop()
-            code = self.exit_code
-            how = f" ({describe_exit(code)})" if fault.gone and code is not None else ""
-            raise StartFailed(self._quoting(f"{self.name}: {fault}{how}")) from fault
+            self.manifest = manifest = await Phases(
+                self.peer,
+                self.spec,
+                self._telling,
+                self._runtime.patience,
+                first=self._first,
+                agreed=self._agreed,
+            ).bring_up()
+        except PhaseFailed as fault:
+            if fault.how == "silent":
+                self.condemn(f"{self.name}: {fault}")
+            elif fault.how == "unusable":
+                self.begin_stop()
+            await self.gone()
+            how = ""
+            if fault.how == "gone" and self.exit_code is not None:
+                how = f" ({describe_exit(self.exit_code)})"
+            raise StartFailed(self._telling.quoting(f"{self.name}: {fault}{how}")) from fault
         except BaseException:
             await self.stop()
             raise
-
-    async def _bring_up(self) -> None:
-        one_file = self.spec.type == "binary" and self.launch == 1
-        handshake = await self._negotiate()
-        manifest, ms = await phases.describe(
-            self.peer, self.reader(), fallback_name=self.spec.tool_id, slow=one_file
+        self.declared = manifest.declared()
+        self.needs_nexus = bool(self.declared or manifest.credentials)
+        self.routes = routes_of(manifest, self.spec.tool_timeouts)
+        # It may have ended between its last answer and now.
+        self.takes_calls = not (
+            self._deaf.is_set() or self._process.ended.done() or self._ladder is not None
         )
-        self.manifest = manifest
-        self.emit(
-            transcript.Described(
-                at=time.time(),
-                plugin=self.name,
-                version=manifest.version,
-                tools=tuple(tool.name for tool in manifest.tools),
-                host_capabilities=tuple(manifest.host_capabilities),
-                ms=ms,
-            )
-        )
-        if one_file and handshake.timed_out:
-            # It was still unpacking itself when it was asked (R-20).
-            await self._negotiate()
 
-    async def _negotiate(self) -> phases.Handshake:
-        handshake = await phases.initialize(
-            self.peer, self.reader(), file_transport=self.spec.file_transport
-        )
-        self.negotiated = handshake.negotiated
-        if handshake.why:
-            self._noise("fallback", f"protocol 1.1: {handshake.why}")
-        self.emit(
-            transcript.Negotiated(
-                at=time.time(),
-                plugin=self.name,
-                version=handshake.negotiated.version,
-                capabilities=tuple(sorted(handshake.negotiated.keys)),
-                ms=handshake.ms,
-            )
-        )
-        return handshake
-
-    async def health(self) -> HealthResult:
-        """Probe the plugin (seed lifecycle, Health probe). Raises as `phases.health` does."""
-        return await phases.health(self.peer, self.reader())
-
-    def reader(self) -> Reader:
-        """How this plugin's spellings are read; what is tolerated goes to the trace."""
-        return Reader(strict=self.strict, report=self._tolerated)
+    def _agreed(self, negotiated: Negotiated) -> None:
+        self.negotiated = negotiated
 
     async def _load_pointer(self, pointer: Message) -> Message:
-        return await self._private_dir.load(pointer, self.reader(), cwd=self.spec.cwd)
+        return await self._private_dir.load(pointer, self.reader, cwd=self.spec.cwd)
+
+    # --- Invokes ------------------------------------------------------------------------
+
+    def one_less(self, now: float) -> None:
+        """An invoke of this plugin is over, or one that is nested in it."""
+        self.last_used = now
+        self._changed.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until `holds` is true of its invokes, or until the process has gone."""
+        while not holds() and not self._life.done():
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def drain(self, within: float) -> None:
+        """Take no new invokes and wait for those that run, at most `within` seconds."""
+        self.takes_calls = False
+        self.retiring = True
+        try:
+            async with asyncio.timeout(within):
+                await self.until(lambda: not (self.busy and self.retiring))
+        except TimeoutError:
+            count = len(self.invokes)
+            self._telling.noise("drain", f"{count} invokes still ran after {within:g} s")
 
     # --- Down ---------------------------------------------------------------------------
 
     async def stop(self) -> None:
         """Walk the stop ladder and wait until everything of this process has gone (R-26)."""
-        if not self.stopping:
-            self.stopping = True
-            await self._process.stop(self.peer.close_writing)
+        self.begin_stop()
         await self.gone()
+
+    def begin_stop(self) -> None:
+        """Begin the stop ladder, which then goes on whoever waits for it."""
+        if not self._process.ended.done():
+            self.stopping = True
+        self._end()
+
+    def condemn(self, why: str) -> None:
+        """Replace it: its calls fail now, and it is taken down as faulty."""
+        if self._ladder is None and not self._process.ended.done():
+            self.condemned = why
+            self.peer.fail_calls(ConnectionLost(self._telling.quoting(why)))
+            self._end()
+
+    def _end(self) -> None:
+        self.takes_calls = self.retiring = False
+        self._changed.set()
+        if self._ladder is None and not self._process.ended.done():
+            patience = self._runtime.patience
+            ladder = self._process.stop(self.peer.close_writing, patience.stop, patience.kill)
+            self._ladder = asyncio.get_running_loop().create_task(ladder)
 
     async def gone(self) -> None:
         """Wait until the process has ended and has been cleaned up."""
         await asyncio.shield(self._life)
 
     async def _follow(self) -> None:
+        try:
+            await self._to_the_end()
+        except Exception:  # noqa: BLE001 - the supervisor must hear of the end
+            _log.exception("taking %s down failed", self.name)
+        self._changed.set()
+        self.owner.on_gone(self)
+
+    async def _to_the_end(self) -> None:
         ended = self._process.ended
-        deaf = asyncio.ensure_future(self._deaf.wait())
+        deaf = asyncio.get_running_loop().create_task(self._deaf.wait())
         await asyncio.wait((ended, deaf), return_when=asyncio.FIRST_COMPLETED)
+        deaf.cancel()
+        self.takes_calls = False
         if not ended.done():
             # Its output has ended, so it is about to go, and then it is known how.
             await asyncio.wait((ended,), timeout=NEWS_OF_EXIT)
         if not ended.done():
-            self.peer.close(ConnectionLost(self._quoting("the plugin closed its output")))
-            await asyncio.wait((ended,), timeout=DRAIN_AFTER_EXIT)
-            if not (ended.done() or self.stopping):
-                await self._process.stop(self.peer.close_writing)
+            why = self._telling.quoting("the plugin closed its output")
+            self.peer.fail_calls(ConnectionLost(why))
+            await asyncio.wait((ended,), timeout=LINGER)
+            self._end()
         code = await ended
-        # What is in the pipe still counts, and is read before any call fails (R-25).
-        await asyncio.wait((deaf,), timeout=DRAIN_AFTER_EXIT)
-        deaf.cancel()
+        # What is in the pipe still counts, and is read before any call fails (R-25). There is
+        # no waiting for its end: a daemon that has left the group may keep it open (R-26).
+        self._transport.poll()
         self._take_down(code)
+        if not self._private_dir.sweep():
+            await self._private_dir.sweep_all()
         if self.reverse_tasks:
-            await asyncio.wait(self.reverse_tasks)
-        self._owner.on_gone(self)
+            cleanup = self._runtime.patience.cleanup
+            _, left = await asyncio.wait(self.reverse_tasks, timeout=cleanup)
+            if left:
+                _log.error("%d reverse calls of %s do not end", len(left), self.name)
 
     def _take_down(self, code: int) -> None:
         in_flight = self.peer.pending_count + self.peer.lost_calls > 0
-        self.faulted = is_fault(code, asked=self.stopping, in_flight=in_flight)
-        self.epitaph = self._quoting(f"the plugin {describe_exit(code)}")
-        self.peer.close(ConnectionLost(self.epitaph))
-        for task in self.reverse_tasks:
+        asked = self.stopping and not self.condemned
+        self.faulted = bool(self.condemned) or is_fault(code, asked=asked, in_flight=in_flight)
+        self.epitaph = self._telling.quoting(f"the plugin {describe_exit(code)}")
+        self.peer.close(ConnectionLost(self.condemned or self.epitaph))
+        for task in list(self.reverse_tasks):
             task.cancel()
-        self._private_dir.sweep()
-        self.emit(
-            transcript.Exited(
-                at=time.time(),
-                plugin=self.name,
-                code=code,
-                fault=self.faulted,
-                rung=self._process.rung,
-            )
-        )
+        rung = self._process.rung
+        self.emit(transcript.Exited(at=time.time(), code=code, fault=self.faulted, rung=rung))
 
-    def _quoting(self, text: str) -> str:
-        words = self.last_words[-3:]
-        return f"{text}; it said: {' | '.join(words)}" if words else text
-
-    # --- What the peer and the process tell ------------------------------------------------
+    # --- What the peer tells --------------------------------------------------------------
 
     def on_request(self, request: Message) -> None:
-        self._owner.on_reverse(self, request)
+        self.owner.on_reverse(self, request)
 
     def on_notification(self, notification: Message) -> None:
-        self._owner.on_notification(self, notification)
+        self.owner.on_notification(self, notification)
 
     def on_diagnostic(self, diagnostic: Diagnostic) -> None:
-        self._noise(diagnostic.kind, diagnostic.message, diagnostic.sample)
+        self._telling.diagnostic(diagnostic)
 
     def on_closed(self, reason: Exception | None) -> None:
         del reason
         self._deaf.set()
-
-    def _tolerated(self, finding: Finding) -> None:
-        self._noise("tolerated", f"{finding.requirement}: {finding.message}")
-
-    def _noise(self, kind: str, message: str, sample: bytes = b"") -> None:
-        event = transcript.Noise(
-            at=time.time(),
-            plugin=self.name,
-            kind=kind,
-            message=message,
-            sample=sample.decode(errors="replace"),
-        )
-        self.emit(event)
-
-    def _said(self, line: str) -> None:
-        self.emit(transcript.Stderr(at=time.time(), plugin=self.name, line=line))
-
-
-def describe_exit(code: int) -> str:
-    """An exit code in words: "exited with code 3", "was killed by SIGKILL"."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"was killed by {name}"

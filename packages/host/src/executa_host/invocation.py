@@ -5,82 +5,97 @@ nexus beyond the grant that it was given.
 """
 
 import asyncio
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from executa_host.rate import RateLimit
 from executa_host.reverse.budget import Budget, Ledger
 from executa_protocol import codec
+from executa_protocol.aio.calls import Call
 from executa_protocol.errors import CallFailed, RpcError
 from executa_protocol.nexus import AppContext, InvokeGrant
 
+if TYPE_CHECKING:
+    from executa_host.connection import Connection
 
-class ActiveInvoke:
-    """One invoke in flight.
+NO_GRANT = InvokeGrant()
 
-    `deadline` is a `time.monotonic` instant. `parent` is the invoke that it is nested
-    in, None for a root; `budget` is the root's. `tasks` are the reverse calls that serve
-    it: they end with it. `runs` are the agent sessions that it has a run on.
+
+class CancelOutcome(StrEnum):
+    """What became of a cancelled invoke (R-45).
+
+    ``unanswered`` says that nobody knows: the request had been written, and neither an
+    acknowledgement nor an answer came in time. Durable work stores that as
+    `needs_reconciliation`, unless the tool only reads.
     """
 
-    __slots__ = (
-        "app",
-        "budget",
-        "deadline",
-        "depth",
-        "ended",
-        "grant",
-        "invoke_id",
-        "ledger",
-        "on_progress",
-        "parent",
-        "plugin",
-        "renewing",
-        "reverse_count",
-        "runs",
-        "started",
-        "tasks",
-        "tool",
-        "user_id",
-    )
+    CONFIRMED = "confirmed"
+    COMPLETED_FIRST = "completed_first"
+    UNANSWERED = "unanswered"
 
-    def __init__(
-        self,
-        *,
-        invoke_id: str,
-        user_id: str,
-        plugin: str,
-        tool: str,
-        deadline: float,
-        parent: "ActiveInvoke | None" = None,
-        app: AppContext | None = None,
-        on_progress: Callable[[Raw], None] | None = None,
-    ) -> None:
-        self.invoke_id = invoke_id
-        self.user_id = user_id
-        self.plugin = plugin
-        self.tool = tool
-        self.deadline = deadline
-        self.parent = parent
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.app = app
-        self.on_progress = on_progress
-        self.grant = InvokeGrant()
-        self.budget = Budget() if parent is None else parent.budget
-        self.ledger = Ledger()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.runs: set[str] = set()
-        self.renewing: asyncio.Task[InvokeGrant] | None = None
-        self.reverse_count = 0
-        self.started = time.monotonic()
-        self.ended = False
+
+class ActiveInvoke(Struct, kw_only=True, eq=False):
+    """One invoke in flight.
+
+    `deadline` is an instant of the host's monotonic clock. `parent` is the invoke that it
+    is nested in, None for a root. `opened` says that nexus knows of it. `tasks` are the
+    reverse calls that serve it: they end with it. `nested` counts invokes that run inside
+    it now. `cancelling` is the reason once somebody has asked for its end, `verdict` what
+    became of that, and `finished` tells them.
+    """
+
+    invoke_id: str
+    user_id: str
+    plugin: str
+    tool: str
+    deadline: float = 0.0
+    parent: "ActiveInvoke | None" = None
+    app: AppContext | None = None
+    on_progress: Callable[[Raw], None] | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+    grant: InvokeGrant = NO_GRANT
+    own_budget: Budget | None = None
+    connection: "Connection | None" = None
+    call: Call | None = None
+    tasks: "set[asyncio.Task[None]] | None" = None
+    renewing: "asyncio.Task[None] | None" = None
+    progress_limit: RateLimit | None = None
+    opened: bool = False
+    reverse_count: int = 0
+    nested: int = 0
+    ended: bool = False
+    cancelling: str | None = None
+    verdict: CancelOutcome | None = None
+    finished: "asyncio.Future[None] | None" = None
 
     @property
-    def remaining(self) -> float:
-        """Seconds until the deadline."""
-        return self.deadline - time.monotonic()
+    def budget(self) -> Budget:
+        """The root's purse."""
+        invoke = self
+        while invoke.parent is not None:
+            invoke = invoke.parent
+        if invoke.own_budget is None:
+            invoke.own_budget = Budget(invoke.grant.caps)
+        return invoke.own_budget
+
+    @property
+    def depth(self) -> int:
+        """How deep it is nested: 0 for a root."""
+        return len(self.lineage()) - 1
+
+    @property
+    def answered(self) -> bool:
+        """Whether the plugin's answer has come, or what stands for it."""
+        return self.call is not None and self.call.future.done()
+
+    @property
+    def written(self) -> bool:
+        """Whether the plugin may have seen the request."""
+        call, connection = self.call, self.connection
+        return call is not None and connection is not None and connection.peer.was_written(call)
 
     def lineage(self) -> "list[ActiveInvoke]":
         """This invoke and all that it is nested in, the root last."""
@@ -90,6 +105,32 @@ class ActiveInvoke:
             chain.append(invoke)
             invoke = invoke.parent
         return chain
+
+    def ledgers(self) -> Iterator[Ledger]:
+        """Where to enter what it uses: its own ledger and those of all that it is nested in.
+
+        Entered as it happens, so that totals add up whatever ends first. An invoke that has
+        ended is over: its record changes no more.
+        """
+        return (invoke.ledger for invoke in self.lineage() if not invoke.ended)
+
+    def transferred(self, to_plugin: int, from_plugin: int) -> None:
+        """Count bytes that went over the wire for it."""
+        for ledger in (self.ledger,) if self.parent is None else self.ledgers():
+            ledger.bytes_out += to_plugin
+            ledger.bytes_in += from_plugin
+
+    def serve(self, task: "asyncio.Task[None]") -> None:
+        """Let a reverse call end with this invoke."""
+        if self.tasks is None:
+            self.tasks = set()
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def end_tasks(self) -> None:
+        """Cancel what serves it."""
+        for task in list(self.tasks or ()):
+            task.cancel()
 
 
 class InvokeOutcome(Struct, frozen=True):
@@ -120,4 +161,4 @@ class InvokeTimeout(CallFailed, TimeoutError):
 
 
 class InvokeRefused(RpcError):
-    """The host refused the invoke before the plugin heard of it."""
+    """The host refused the invoke, or an answer that it does not pass on."""

@@ -1,230 +1,169 @@
 """One invoke from its opening at nexus to its outcome.
 
-Owns what goes into the request and what is cleaned up after it, whatever ends it. Which
-plugin answers, and how it is kept running, is decided above.
+Owns the order of its steps, what ends it, and what is cleaned up after it. Which plugin
+answers, and how it is kept running, is decided above.
 """
 
 import asyncio
-import os
-import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
+from executa_host.accounts import tell_end, tell_start, tell_verdict
+from executa_host.cancelling import Canceller, error_of, too_late, verdict_of
 from executa_host.connection import Connection
-from executa_host.invocation import ActiveInvoke, InvokeOutcome, InvokeRefused, InvokeTimeout
-from executa_host.phases import ms_since
+from executa_host.invocation import (
+    ActiveInvoke,
+    CancelOutcome,
+    InvokeOutcome,
+    InvokeRefused,
+    InvokeTimeout,
+)
+from executa_host.request import invoke_params, opening_of
 from executa_host.reverse.budget import Budget
+from executa_host.reverse.tokens import Tokens
 from executa_host.reverse.upstream import upstream_error
-from executa_protocol import codec, transcript
+from executa_host.routing import ToolRoute
+from executa_host.runtime import Runtime, ms_between
 from executa_protocol.aio.calls import Call
 from executa_protocol.codes import wire_error
-from executa_protocol.errors import CallTimeout, ExecutaError, RpcError
+from executa_protocol.errors import CallTimeout, RpcError
 from executa_protocol.limits import MAX_INLINE_RESULT
-from executa_protocol.manifest import Manifest, Tool
-from executa_protocol.methods.invoke import InvokeContext, InvokeParams, read_invoke_result
-from executa_protocol.nexus import InvokeOpening, Nexus, NexusError
-
-Background = Callable[[Any], None]
-"""Runs a coroutine to its end, tracked by the host."""
+from executa_protocol.methods.invoke import read_invoke_result
+from executa_protocol.nexus import Nexus, NexusError
 
 
 class Invoker:
     """Runs invokes on connections that are ready."""
 
-    def __init__(self, nexus: Nexus, background: Background) -> None:
+    def __init__(self, nexus: Nexus, runtime: Runtime, tokens: Tokens) -> None:
         self._nexus = nexus
-        self._background = background
+        self._runtime = runtime
+        self._tokens = tokens
+        self._monotonic = runtime.clock.monotonic
+        self.canceller = Canceller(runtime)
 
-    async def invoke(
-        self, connection: Connection, tool: Tool, arguments: bytes, active: ActiveInvoke
+    async def run(
+        self, connection: Connection, route: ToolRoute, arguments: bytes, active: ActiveInvoke
     ) -> InvokeOutcome:
-        """Run one tool.
+        """Run one tool; `arguments` are encoded.
 
-        Raises `InvokeTimeout`, `ConnectionLost` and other `CallFailed`, `RpcError` for what
-        the plugin answers with an error, `InvokeRefused` for what the host refuses.
+        Raises `InvokeTimeout`, `CallCancelled`, `ConnectionLost` and other `CallFailed`,
+        `RpcError` for what the plugin answers with an error, `InvokeRefused` for what the
+        host refuses, `PeerViolation` for an answer that cannot be read.
         """
-        started = time.monotonic()
-        outcome = "INTERNAL_ERROR"
-        opened = await self._open(connection, active)
-        connection.invokes[active.invoke_id] = active
-        connection.emit(
-            transcript.InvokeStarted(
-                at=time.time(),
-                plugin=connection.name,
-                invoke_id=active.invoke_id,
-                tool=tool.name,
-                parent="" if active.parent is None else active.parent.invoke_id,
-            )
-        )
+        started = self._monotonic()
+        active.connection = connection
+        if connection.followers.callbacks:
+            tell_start(connection, active)
         try:
-            result = await self._call(connection, tool, arguments, active)
-            outcome = "ok" if result.success else "tool_failed"
-        except RpcError as fault:
-            outcome = fault.symbol or str(fault.code)
-            raise
-        except (ExecutaError, asyncio.CancelledError) as fault:
-            outcome = type(fault).__name__
-            raise
-        finally:
-            self._end(connection, active, tool.name, outcome, started)
-            if opened:
-                self._background(self._nexus.close_invoke(active.invoke_id))
-        return result
+            if connection.needs_nexus:
+                await self._open(connection, active)
+            call = self._call(connection, route, arguments, active)
+            raw = await call.future
+            active.transferred(0, len(memoryview(raw)))
+            _check_size(call, raw)
+            result = read_invoke_result(raw, connection.reader)
+        except BaseException as fault:
+            told = self._ended_by(connection, active, fault)
+            self._end(connection, active, _name_of(told), started)
+            if told is fault:
+                raise
+            raise told from fault
+        if active.cancelling is not None:
+            active.verdict = CancelOutcome.COMPLETED_FIRST
+        now = self._end(connection, active, "ok" if result.success else "tool_failed", started)
+        return InvokeOutcome(
+            active.invoke_id,
+            active.plugin,
+            active.tool,
+            result.success,
+            result.data,
+            "" if result.error is UNSET else result.error,
+            ms_between(started, now),
+            active.ledger,
+        )
 
     # --- Before ----------------------------------------------------------------------------
 
-    async def _open(self, connection: Connection, active: ActiveInvoke) -> bool:
-        """Ask nexus for tokens and grants, if the manifest wants any (R-39)."""
-        manifest = connection.manifest
-        if manifest is None or not (manifest.declared() or manifest.credentials):
-            return False
-        opening = InvokeOpening(
-            user_id=active.user_id,
-            executa_tool_id=connection.spec.tool_id,
-            plugin=connection.name,
-            tool=active.tool,
-            invoke_id=active.invoke_id,
-            capabilities=tuple(sorted(manifest.declared())),
-            credentials=tuple(credential.name for credential in manifest.credentials),
-            app=active.app,
-        )
+    async def _open(self, connection: Connection, active: ActiveInvoke) -> None:
+        """Ask nexus for tokens and grants (R-39)."""
+        opening = opening_of(connection, active.tool, active.invoke_id, active.app)
+        active.opened = True  # also if it is not known whether it was
         try:
-            async with asyncio.timeout(max(0.0, active.remaining)):
+            async with asyncio.timeout(max(0.0, active.deadline - self._monotonic())):
                 active.grant = await self._nexus.open_invoke(opening)
         except NexusError as fault:
+            active.opened = False
             error = upstream_error("", fault)
             text = f"nexus did not open the invoke: {fault}"
             raise InvokeRefused(error.code, text, error.data) from fault
         except TimeoutError:
             raise InvokeTimeout("nexus did not open the invoke in time", written=False) from None
+        connection.grants = active.grant.grants
         if active.parent is None:
-            active.budget = Budget(active.grant.caps)
-        return True
+            active.own_budget = Budget(active.grant.caps)
+        self._tokens.watch(active)
 
-    def _context(self, connection: Connection, active: ActiveInvoke) -> InvokeContext:
-        grant = active.grant
-        context = InvokeContext(
-            invoke_id=active.invoke_id,
-            deadline_ms=int((time.time() + active.remaining) * 1000),
-            credentials=self._credentials(connection, active),
-        )
-        if connection.negotiated.is_v2:  # v1 invokes carry no tokens (R-23)
-            if grant.sampling_token is not None:
-                context.sampling_token = grant.sampling_token.value
-            if grant.storage_token is not None:
-                context.storage_token = grant.storage_token.value
-        if active.parent is not None:
-            context.parent_invoke_id = active.parent.invoke_id
-        return context
-
-    def _credentials(
-        self, connection: Connection, active: ActiveInvoke
-    ) -> dict[str, str] | UnsetType:
-        """The credentials that the manifest names; the spec's own win over nexus's."""
-        manifest = connection.manifest
-        if manifest is None or not manifest.credentials:
-            return UNSET
-        known = active.grant.credentials | connection.spec.credentials
-        found: dict[str, str] = {}
-        for credential in manifest.credentials:
-            value = known.get(credential.name)
-            if value is None and credential.default is not UNSET:
-                value = credential.default
-            if value is not None:
-                found[credential.name] = value
-            elif credential.required:
-                text = f"{connection.name} needs the credential {credential.name}, which is not set"
-                error = wire_error("INVALID_PARAMS", text, credential=credential.name)
-                raise InvokeRefused(error.code, text, error.data)
-        return found
-
-    # --- The call ------------------------------------------------------------------------
-
-    async def _call(
-        self, connection: Connection, tool: Tool, arguments: bytes, active: ActiveInvoke
-    ) -> InvokeOutcome:
-        started = time.monotonic()
-        params = InvokeParams(
-            tool=tool.name,
-            arguments=Raw(arguments),
-            context=self._context(connection, active),
-            invoke_id=active.invoke_id,
-        )
-        call = connection.peer.call("invoke", codec.encode(params), max(0.0, active.remaining))
-        try:
-            raw = await call.future
-        except CallTimeout:
-            text = f"{connection.name}.{tool.name} took longer than its limit"
-            raise InvokeTimeout(text, written=connection.peer.was_written(call)) from None
-        except asyncio.CancelledError:
-            connection.peer.forget(call)
-            raise
-        _check_size(call, raw)
-        result = read_invoke_result(raw, connection.reader())
-        return InvokeOutcome(
-            invoke_id=active.invoke_id,
-            plugin=connection.name,
-            tool=tool.name,
-            success=result.success,
-            raw=result.data,
-            error="" if result.error is UNSET else result.error,
-            duration_ms=ms_since(started),
-            ledger=active.ledger,
-        )
+    def _call(
+        self, connection: Connection, route: ToolRoute, arguments: bytes, active: ActiveInvoke
+    ) -> Call:
+        remaining = active.deadline - self._monotonic()
+        if remaining <= 0:
+            text = f"{active.plugin}.{active.tool} had no time left when it could be called"
+            raise InvokeTimeout(text, written=False)
+        params = invoke_params(connection, route, arguments, active, remaining)
+        active.call = call = connection.peer.call("invoke", params, remaining)
+        connection.invokes[active.invoke_id] = active
+        active.transferred(len(params), 0)
+        return call
 
     # --- After ---------------------------------------------------------------------------
 
+    def _ended_by(
+        self, connection: Connection, active: ActiveInvoke, fault: BaseException
+    ) -> BaseException:
+        """What `fault` means to whoever waits; usually itself."""
+        if isinstance(fault, asyncio.CancelledError):
+            self.canceller.abandon(connection, active)
+        elif active.cancelling is not None:
+            active.verdict = verdict_of(fault)
+            return error_of(fault, active)
+        elif isinstance(fault, CallTimeout):
+            return too_late(connection, active)
+        return fault
+
     def _end(
-        self, connection: Connection, active: ActiveInvoke, tool: str, outcome: str, started: float
-    ) -> None:
-        """Nothing of the invoke stays behind: its reverse calls end with it."""
+        self, connection: Connection, active: ActiveInvoke, outcome: str, started: float
+    ) -> float:
+        """Nothing of the invoke stays behind: its reverse calls end with it. Gives the time."""
         active.ended = True
-        connection.invokes.pop(active.invoke_id, None)
-        for task in list(active.tasks):
-            task.cancel()
-        if active.renewing is not None:
-            active.renewing.cancel()
-        ledger = active.ledger
-        if active.parent is not None:
-            active.parent.ledger.add(ledger)
-        connection.emit(
-            transcript.InvokeEnded(
-                at=time.time(),
-                plugin=connection.name,
-                invoke_id=active.invoke_id,
-                tool=tool,
-                outcome=outcome,
-                ms=ms_since(started),
-                sampling_calls=ledger.sampling_calls,
-                tokens=ledger.tokens,
-                storage_calls=ledger.storage_calls,
-                agent_runs=ledger.agent_runs,
-                frames=ledger.frames,
-                denied=ledger.denied,
-                calls=active.budget.calls,
-                calls_cap=active.budget.caps.sampling_calls,
-                tokens_used=active.budget.tokens,
-                tokens_cap=active.budget.caps.tokens,
-            )
-        )
+        invoke_id = active.invoke_id
+        connection.invokes.pop(invoke_id, None)
+        if active.tasks:
+            active.end_tasks()
+        if active.opened:
+            self._tokens.forget(active)
+            closing = partial(self._nexus.close_invoke, invoke_id)
+            within = self._runtime.patience.cleanup
+            self._runtime.background.run(closing, f"closing invoke {invoke_id} at nexus", within)
+        now = self._monotonic()
+        connection.one_less(now)
+        if connection.followers.callbacks:
+            tell_end(connection, active, outcome, ms_between(started, now))
+        if active.cancelling is not None:
+            self.canceller.waiting.pop(invoke_id, None)
+            tell_verdict(connection, active)
+        if active.finished is not None and not active.finished.done():
+            active.finished.set_result(None)
+        return now
 
 
-def new_invoke_id() -> str:
-    """32 hexadecimal digits (seed lifecycle, Per-invoke context; R-13)."""
-    return os.urandom(16).hex()
-
-
-def find_tool(manifest: Manifest, plugin: str, name: str) -> Tool:
-    """The tool, or an `InvokeRefused` that names those there are."""
-    tool = manifest.tool(name)
-    if tool is None:
-        names = [each.name for each in manifest.tools]
-        text = f"{plugin} has no tool {name[:80]!r}; it has {', '.join(names)}"
-        error = wire_error("METHOD_NOT_FOUND", text, available_tools=names)
-        raise InvokeRefused(error.code, text, error.data)
-    return tool
+def _name_of(fault: BaseException) -> str:
+    """How the record of an invoke names what ended it."""
+    if isinstance(fault, RpcError):
+        return fault.symbol or str(fault.code)
+    return type(fault).__name__
 
 
 def _check_size(call: Call, raw: Raw) -> None:

@@ -7,22 +7,20 @@ Knows nothing of what is said over the pipes.
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import subprocess
-from collections import deque
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from executa_host.stderr import StderrLog
 from executa_protocol.errors import CallFailed
-from executa_protocol.limits import KILL_WAIT, STOP_GRACE
+from executa_protocol.limits import KILL_WAIT, POLL_READS, READ_CHUNK, STOP_GRACE
 
-LAST_LINES: Final = 200
-"""Lines of stderr that are kept for whoever asks what the plugin said last."""
-
-LAST_LINE_CHARS: Final = 2000
-"""Characters of one kept line; a longer one is cut."""
+_log: Final = logging.getLogger(__name__)
 
 
 class SpawnFailed(CallFailed):
@@ -36,11 +34,16 @@ class ChildProcess:
     """A running child. `stdin_fd` and `stdout_fd` are our ends; whoever takes them closes them.
 
     `ended` is done with the exit code (negative for a signal) once the process and what
-    is left of its group have gone. `on_stderr` gets each line that it writes there.
+    is left of its group have gone. `stderr` gets what it writes there.
     """
 
     def __init__(
-        self, popen: "subprocess.Popen[bytes]", stdin_fd: int, stdout_fd: int, stderr_fd: int
+        self,
+        popen: "subprocess.Popen[bytes]",
+        stdin_fd: int,
+        stdout_fd: int,
+        stderr_fd: int,
+        stderr: StderrLog,
     ) -> None:
         self._popen = popen
         self._loop = asyncio.get_running_loop()
@@ -48,21 +51,18 @@ class ChildProcess:
         self.stdout_fd = stdout_fd
         self.pid = popen.pid
         self.ended: asyncio.Future[int] = self._loop.create_future()
-        self.last_words: deque[str] = deque(maxlen=LAST_LINES)
-        self.on_stderr: Callable[[str], None] | None = None
         self.rung = ""
         """The last rung of the stop ladder that was taken; empty if it was never stopped."""
+        self._stderr = stderr
         self._stderr_fd = stderr_fd
-        self._stderr_rest = b""
         os.set_blocking(stderr_fd, False)
         self._loop.add_reader(stderr_fd, self._drain_stderr)
-        self._watch: asyncio.Task[None] | None = None
-        self._pidfd = -1
-        if hasattr(os, "pidfd_open"):
-            self._pidfd = os.pidfd_open(self.pid)
-            self._loop.add_reader(self._pidfd, self._reap)
-        else:  # macOS: nothing to wait on but the process itself, so a thread does
-            self._watch = self._loop.create_task(self._wait_in_thread())
+        self._pidfd = _open_pidfd(self.pid)
+        if self._pidfd >= 0:
+            self._loop.add_reader(self._pidfd, self._exited)
+        else:  # nothing to wait on but the process itself, so a thread does
+            name = f"executa-wait-{self.pid}"
+            threading.Thread(target=self._wait, name=name, daemon=True).start()
 
     # --- Signals ------------------------------------------------------------------
 
@@ -70,13 +70,18 @@ class ChildProcess:
         """Send a signal to the child and everything in its group. Harmless once it has gone."""
         # Not after the reaping: the number of a reaped group may be another's.
         if not self.ended.done():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+            _kill_group(self.pid, number)
 
-    async def stop(self, close_stdin: Callable[[], None], grace: float = STOP_GRACE) -> None:
+    async def stop(
+        self,
+        close_stdin: Callable[[], None],
+        grace: float = STOP_GRACE,
+        kill_wait: float = KILL_WAIT,
+    ) -> None:
         """Walk the ladder until the child has gone (R-26).
 
-        stdin is closed, after `grace` seconds SIGTERM, after as long again SIGKILL.
+        stdin is closed, after `grace` seconds SIGTERM, after as long again SIGKILL. A child
+        that even the kernel does not let go within `kill_wait` counts as gone.
         """
         self.rung = "stdin"
         close_stdin()
@@ -88,7 +93,9 @@ class ChildProcess:
             return
         self.rung = "SIGKILL"
         self.signal_group(signal.SIGKILL)
-        await self._gone_within(KILL_WAIT)
+        if not await self._gone_within(kill_wait):
+            _log.error("process %d cannot be killed and is left alone", self.pid)
+            self._finish(-signal.SIGKILL)
 
     async def _gone_within(self, seconds: float) -> bool:
         done, _ = await asyncio.wait((self.ended,), timeout=seconds)
@@ -96,67 +103,63 @@ class ChildProcess:
 
     # --- The end --------------------------------------------------------------------
 
-    def _reap(self) -> None:
+    def _exited(self) -> None:
         """The leader has exited: end the rest of its group, then collect it."""
-        self._loop.remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        self._pidfd = -1
         # Before the leader is collected its number cannot belong to anyone else.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        _kill_group(self.pid, signal.SIGKILL)
         self._finish(self._popen.wait())
 
-    async def _wait_in_thread(self) -> None:
-        code = await asyncio.to_thread(self._popen.wait)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._finish(code)
+    def _wait(self) -> None:
+        code = self._popen.wait()
+        _kill_group(self.pid, signal.SIGKILL)
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody wants to know
+            self._loop.call_soon_threadsafe(self._finish, code)
 
     def _finish(self, code: int) -> None:
-        self._drain_stderr()
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        # What it said last is still in the pipe; a child of its own may go on for ever.
+        for _ in range(POLL_READS):
+            if self._drain_stderr() < READ_CHUNK:
+                break
         self._close_stderr()
         if not self.ended.done():
             self.ended.set_result(code)
 
     # --- Stderr -----------------------------------------------------------------------
 
-    def _drain_stderr(self) -> None:
+    def _drain_stderr(self) -> int:
+        """Read once; how many bytes there were."""
         if self._stderr_fd < 0:
-            return
+            return 0
         try:
-            data = os.read(self._stderr_fd, 65536)
+            data = os.read(self._stderr_fd, READ_CHUNK)
         except (BlockingIOError, InterruptedError):
-            return
+            return 0
         except OSError:
             data = b""
-        if not data:
+        if data:
+            self._stderr.feed(data)
+        else:
             self._close_stderr()
-            return
-        *lines, rest = (self._stderr_rest + data).split(b"\n")
-        # A line without an end is cut rather than kept whole.
-        self._stderr_rest = rest[: 4 * LAST_LINE_CHARS]
-        for line in lines:
-            self._said(line)
-
-    def _said(self, line: bytes) -> None:
-        text = line.decode(errors="replace").rstrip("\r")[:LAST_LINE_CHARS]
-        self.last_words.append(text)
-        if self.on_stderr is not None:
-            self.on_stderr(text)
+        return len(data)
 
     def _close_stderr(self) -> None:
-        if self._stderr_fd < 0:
-            return
-        if self._stderr_rest:
-            self._said(self._stderr_rest)
-            self._stderr_rest = b""
-        self._loop.remove_reader(self._stderr_fd)
-        fd, self._stderr_fd = self._stderr_fd, -1
-        os.close(fd)
+        if self._stderr_fd >= 0:
+            self._loop.remove_reader(self._stderr_fd)
+            fd, self._stderr_fd = self._stderr_fd, -1
+            os.close(fd)
+            self._stderr.close()
 
 
 def spawn(
-    command: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str],
+    stderr: StderrLog,
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> ChildProcess:
     """Start a child on three pipes of its own. Raises `SpawnFailed`.
 
@@ -182,13 +185,31 @@ def spawn(
         raise SpawnFailed(_why(command, cwd, fault)) from None
     for fd in (child_in, child_out, child_err):
         os.close(fd)
-    return ChildProcess(popen, our_in, our_out, our_err)
+    return ChildProcess(popen, our_in, our_out, our_err, stderr)
 
 
 def _pipe(fds: list[int]) -> tuple[int, int]:
     ends = os.pipe()
     fds.extend(ends)
     return ends
+
+
+def _open_pidfd(pid: int) -> int:
+    """A descriptor that becomes readable when the process ends; -1 where there is none."""
+    if hasattr(os, "pidfd_open"):
+        # An old kernel, a sandbox that forbids it, or no descriptor left.
+        with contextlib.suppress(OSError):
+            return os.pidfd_open(pid)
+    return -1
+
+
+def _kill_group(pid: int, number: int) -> None:
+    """Signal the group that `pid` leads, or `pid` alone if it has left its own group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
+            os.killpg(pid, number)
+        except ProcessLookupError:
+            os.kill(pid, number)
 
 
 def _why(command: Sequence[str], cwd: str | None, fault: Exception) -> str:

@@ -4,6 +4,7 @@ Knows exits and the time, and no process. `delay` draws its jitter from the rand
 number that it is given.
 """
 
+import signal
 from typing import Final
 
 from executa_protocol.limits import RESTART_ATTEMPTS, RESTART_BASE, RESTART_RESET
@@ -18,6 +19,17 @@ def is_fault(code: int, *, asked: bool, in_flight: bool) -> bool:
     `asked` says that the host stopped it, `in_flight` that a call was waiting for it.
     """
     return not asked and (code != 0 or in_flight)
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words: "exited with code 3", "was killed by SIGKILL"."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}"
 
 
 class RestartPolicy:

@@ -39,7 +39,8 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     user's environment (R-27). `type` ``binary`` marks a one-file program that unpacks
     itself on its first launch. `executa_tool_id` is the id that nexus knows it by.
     `tool_timeouts` are seconds by tool and override the manifest. `file_transport` is
-    off for plugins whose files this host cannot see (R-12).
+    off for plugins whose files this host cannot see (R-12). `idle_after` are the seconds
+    without an invoke after which its process is stopped, as the host has it when None.
     """
 
     name: str
@@ -53,6 +54,7 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     credentials: dict[str, str] = field(default_factory=dict[str, str])
     tool_timeouts: dict[str, float] = field(default_factory=dict[str, float])
     file_transport: bool = True
+    idle_after: float | None = None
 
     def __post_init__(self) -> None:
         if not self.name or "." in self.name or any(c.isspace() for c in self.name):
@@ -64,6 +66,10 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"PluginSpec(name={self.name!r}, command={self.command!r}, cwd={self.cwd!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """What pretty printers show, which look at all members otherwise: nothing secret."""
+        return [("name", self.name), ("command", self.command), ("cwd", self.cwd)]
 
     @property
     def tool_id(self) -> str:

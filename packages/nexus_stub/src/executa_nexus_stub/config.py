@@ -60,7 +60,8 @@ class StubConfig(Struct, kw_only=True, forbid_unknown_fields=True):
     name. With `open_to_all` false only configured users may come in. `lookup_tokens`
     recognises tokens of this process without verifying their signature (R-39).
     `public_url` is what signed file URLs begin with; empty: a server on loopback that
-    starts with the first upload or download. `host_key_env` names the environment
+    starts with the first upload or download. `data_dir` is a folder that keeps keys and
+    files between runs; empty: they are kept in memory alone. `host_key_env` names the environment
     variable with the key that hosts must show at the HTTP door; empty: none is asked for.
     """
 
@@ -73,6 +74,7 @@ class StubConfig(Struct, kw_only=True, forbid_unknown_fields=True):
     token_ttl: float = TOKEN_TTL
     lookup_tokens: bool = True
     public_url: str = ""
+    data_dir: str = ""
     host_key_env: str = ""
     faults: FaultConfig = FaultConfig()
 

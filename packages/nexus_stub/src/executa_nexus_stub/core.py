@@ -26,6 +26,7 @@ from executa_nexus_stub.models.build import build_models
 from executa_nexus_stub.models.catalogue import Catalogue
 from executa_nexus_stub.refusals import refused
 from executa_nexus_stub.sampling import Sampling
+from executa_nexus_stub.state import StateFolder
 from executa_nexus_stub.stores import APP_SCOPE, SCOPES, Stores
 from executa_nexus_stub.tokens import SAMPLING, STORAGE, TokenAuthority
 from executa_protocol import capabilities
@@ -80,6 +81,9 @@ class NexusStub:
             lambda user: self.directory.plan(user).storage_bytes,
             lambda: self._door.base(self.stores.files),
         )
+
+        folder = config.data_dir
+        self._state = StateFolder(folder, self.stores, self.clock) if folder else None
 
     def __repr__(self) -> str:
         return f"NexusStub(invokes={self.open_invokes}, agent_sessions={self.agent_sessions})"
@@ -261,6 +265,8 @@ class NexusStub:
     async def aclose(self) -> None:
         """Cancel what runs and let go of connections. Idempotent."""
         self._agent.sessions.close()
+        if self._state is not None:
+            self._state.close()
         await self._door.aclose()
         await self.catalogue.aclose()
 

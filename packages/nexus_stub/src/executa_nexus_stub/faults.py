@@ -139,6 +139,8 @@ class Faults:
                 self._struck[number] += 1
                 self.injected.append(Injection(endpoint, call, rule.kind))
                 due.append((rule, dice))
+                if rule.kind in ("error", "rate_limit"):
+                    break  # the call goes no further, so nothing else strikes it
         return due
 
 

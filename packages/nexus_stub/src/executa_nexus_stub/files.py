@@ -79,7 +79,7 @@ class FileStore:
         self._begun: dict[tuple[Partition, str], str] = {}
         self.stored: dict[Partition, dict[str, Stored]] = {}
         self._by_id: dict[str, Stored] = {}
-        self._uploads = 0
+        self.uploads = 0
 
     @property
     def pending_uploads(self) -> int:
@@ -135,12 +135,12 @@ class FileStore:
         if before is not None:
             self._quota.release(partition[1], len(before.data))
             del self._by_id[before.file_id]
-        self._uploads += 1
+        self.uploads += 1
         file = Stored(
             file_id=secrets.token_hex(16),
             data=data,
             content_type=upload.content_type,
-            etag=make_etag(self._uploads, partition, params.path, data),
+            etag=make_etag(self.uploads, partition, params.path, data),
             generation=before.generation + 1 if before else 1,
             metadata=upload.metadata,
             updated_at=self._clock.now(),
@@ -206,6 +206,12 @@ class FileStore:
             del self.stored[partition]
         self._quota.release(partition[1], len(file.data))
         return DeleteResult()
+
+    def restore(self, partition: Partition, path: str, file: Stored) -> None:
+        """Put back what a snapshot held."""
+        self._quota.restore(partition[1], len(file.data))
+        self.stored.setdefault(partition, {})[path] = file
+        self._by_id[file.file_id] = file
 
     # --- The other end of a signed URL -------------------------------------------------
 

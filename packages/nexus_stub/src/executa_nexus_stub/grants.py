@@ -87,7 +87,11 @@ class Directory:
         default: PluginGrant | None = None,
         open_to_all: bool = True,
     ) -> None:
-        self._users = dict(users or {})
+        # Copies: what is changed here must not change the settings that others start from.
+        self._users = {
+            name: msgspec.structs.replace(user, plugins=dict(user.plugins))
+            for name, user in (users or {}).items()
+        }
         self._plans = dict(plans or {})
         self._default = default or PluginGrant()
         self._open = open_to_all

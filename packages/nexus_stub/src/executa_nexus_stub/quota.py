@@ -35,6 +35,10 @@ class Quota:
             )
         self._used[user_id] = self.used(user_id) + amount
 
+    def restore(self, user_id: str, amount: int) -> None:
+        """Count bytes that were stored before, whatever the plan says now."""
+        self._used[user_id] = self.used(user_id) + amount
+
     def release(self, user_id: str, amount: int) -> None:
         """Give bytes back."""
         left = self.used(user_id) - amount

@@ -9,6 +9,7 @@ knows neither tokens nor grants: `agent` decides who may run what and gives each
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Final
 
@@ -75,7 +76,7 @@ class AgentRunner:
         self._stopped = False
         self._pump: asyncio.Task[None] | None = None
         self._waiting: dict[str, asyncio.Future[ToolOutcome | None]] = {}
-        self._answered: set[str] = set()
+        self._answered: dict[str, tuple[bool, bytes]] = {}
         self._text: list[str] = []
         self._turn_text: list[str] = []
 
@@ -109,17 +110,21 @@ class AgentRunner:
     def post(self, outcome: ToolOutcome) -> None:
         """Take the result of a tool call. Results for an ended run are dropped (R-36).
 
-        Raises `NexusError` for a call that was answered before or that nobody made.
+        The same result again is harmless: its first answer may have been lost. Raises
+        `NexusError` for another result, and for a call that nobody made.
         """
         if self.ended or self._stopped:
             return
+        result = (outcome.ok, hashlib.sha256(outcome.data).digest())
+        before = self._answered.get(outcome.call_id)
+        if before == result:
+            return
         future = self._waiting.get(outcome.call_id)
-        if future is None or future.done():
-            again = outcome.call_id in self._answered
-            reason = "was answered before" if again else "is not waited for"
+        if before is not None or future is None or future.done():
+            reason = "was answered otherwise before" if before else "is not waited for"
             raise refused("INVALID_PARAMS", f"call_id: this call {reason}", status=409)
         future.set_result(outcome)
-        self._answered.add(outcome.call_id)
+        self._answered[outcome.call_id] = result
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """The frames, encoded. Raises `NexusError` when the model fails or oversteps."""

@@ -157,6 +157,11 @@ class KeyValueStore:
             index += 1
         return StorageListResult(items=rows)
 
+    def restore(self, partition: Partition, key: str, entry: Entry) -> None:
+        """Put back what a snapshot held."""
+        self._quota.restore(partition[1], entry.cost)
+        self.buckets.setdefault(partition, Bucket()).put(key, entry)
+
     def _live(self, partition: Partition, key: str) -> Entry | None:
         bucket = self.buckets.get(partition)
         entry = bucket.entries.get(key) if bucket is not None else None

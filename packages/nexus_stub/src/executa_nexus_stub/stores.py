@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from executa_nexus_stub.clock import Clock
 from executa_nexus_stub.files import FileStore
@@ -26,7 +26,7 @@ SCOPES: Final = ("user", "tool")
 APP_SCOPE: Final = "app"
 """Opened as well by an invoke that comes from an app, attested by the host (R-29)."""
 
-Read = Callable[[bytes | Raw], storage.ScopedParams]
+_WRITES: Final = ("/set", "/delete", "/upload_complete")
 
 
 class _Method(Struct, frozen=True):
@@ -46,6 +46,7 @@ class Stores:
         self.quota = Quota(storage_bytes)
         self.kv = KeyValueStore(clock, self.quota)
         self.files = FileStore(clock, self.quota, url_base)
+        self._tell: Callable[[], None] | None = None
         kv, blobs = self.kv, self.files
         self._methods: dict[str, _Method] = {
             "storage/get": _Method(storage.read_get, kv.get),
@@ -58,6 +59,10 @@ class Stores:
             "files/list": _Method(files.read_files_list, blobs.list),
             "files/delete": _Method(files.read_files_delete, blobs.delete),
         }
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        """Call `tell` after each call that may have changed what is stored."""
+        self._tell = tell
 
     def knows(self, method: str) -> bool:
         """Whether this wire name is served."""
@@ -72,7 +77,11 @@ class Stores:
         except DecodeFailure as fault:
             raise invalid(fault, "STORAGE_INVALID_REQUEST") from None
         result = entry.serve(_partition(claims, str(wanted.scope)), wanted)
-        return codec.encode(await result if inspect.isawaitable(result) else result)
+        if inspect.isawaitable(result):
+            result = await result
+        if method.endswith(_WRITES) and self._tell is not None:
+            self._tell()
+        return codec.encode(result)
 
 
 def _partition(claims: Claims, scope: str) -> Partition:

@@ -9,9 +9,11 @@ an invoke or an agent session, is alive; who ends groups is not this module's bu
 Refusals say why and never repeat the token.
 """
 
+import base64
+import hmac
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import jwt
 import msgspec
@@ -75,6 +77,7 @@ class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class _Key(Struct, frozen=True):
     secret: bytes
+    head: bytes
     verifies_until: float | None = None
 
     def __repr__(self) -> str:
@@ -116,12 +119,14 @@ class TokenAuthority:
         now = self._clock.now()
         until = now + TOKEN_TTL + TOKEN_LEEWAY
         self._keys = {
-            kid: key if key.verifies_until is not None else _Key(key.secret, until)
+            kid: key if key.verifies_until is not None else _Key(key.secret, key.head, until)
             for kid, key in self._keys.items()
             if key.verifies_until is None or key.verifies_until >= now
         }
         self._current = f"k{secrets.token_hex(4)}"
-        self._keys[self._current] = _Key(secrets.token_bytes(_KEY_BYTES))
+        header = {"alg": _ALGORITHM, "kid": self._current, "typ": "JWT"}
+        head = _base64(msgspec.json.encode(header)) + b"."
+        self._keys[self._current] = _Key(secrets.token_bytes(_KEY_BYTES), head)
         return self._current
 
     def mint(
@@ -141,16 +146,16 @@ class TokenAuthority:
             plugin_name=binding.plugin,
             **extra,
         )
-        payload = cast("dict[str, Any]", msgspec.to_builtins(claims))
-        value = jwt.encode(  # pyright: ignore[reportUnknownMemberType]
-            payload,
-            self._keys[self._current].secret,
-            algorithm=_ALGORITHM,
-            headers={"kid": self._current},
-        )
+        value = self._signed(claims)
         self._minted[value] = _Minted(claims, self._current)
         self._groups.setdefault(claims.group, {})[claims.jti] = value
         return Token(value, claims.exp, claims.allowed_scopes)
+
+    def _signed(self, claims: Claims) -> str:
+        """The claims as a JWT. Put together here: a general encoder takes four times as long."""
+        key = self._keys[self._current]
+        body = key.head + _base64(msgspec.json.encode(claims))
+        return (body + b"." + _base64(hmac.digest(key.secret, body, "sha256"))).decode()
 
     def end(self, group: str) -> None:
         """Revoke every token of an invoke or an agent session. Idempotent."""
@@ -217,6 +222,10 @@ class TokenAuthority:
             return msgspec.convert(payload, Claims)
         except (jwt.PyJWTError, msgspec.ValidationError, ValueError):
             raise _no(row, "it is not one of ours") from None
+
+
+def _base64(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 def _claimed_audience(token: str) -> str:

@@ -9,11 +9,15 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
+from msgspec import Raw
+
 from executa_protocol.errors import CallCancelled, ConnectionLost, UsageError
 from executa_sdk.mailbox import Mailbox
 
 if TYPE_CHECKING:
     import asyncio
+
+    from executa_protocol.aio.peer import Peer
 
 T = TypeVar("T")
 
@@ -23,6 +27,10 @@ class Bridge(Protocol):
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
         """Call `start` on the loop and wait for the future that it gives."""
+        ...
+
+    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
+        """Make a call over `peer` and wait for its raw result. Raises as the peer does."""
         ...
 
 
@@ -40,10 +48,23 @@ def run_blocking(coroutine: "Coroutine[Any, Any, T]") -> T:
 class InTask:
     """For coroutine functions: the loop is where we are."""
 
-    __slots__ = ()
+    __slots__ = ("_loop_thread",)
+
+    def __init__(self, loop_thread: int) -> None:
+        self._loop_thread = loop_thread
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
+        self._check()
         return await start()
+
+    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
+        self._check()
+        return await peer.request(method, data, timeout)
+
+    def _check(self) -> None:
+        if threading.get_ident() != self._loop_thread:
+            msg = "this context belongs to the event loop; threads take ctx.blocking()"
+            raise UsageError(msg)
 
 
 class Inline:
@@ -55,7 +76,13 @@ class Inline:
         self._tool = tool
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
-        raise UsageError(
+        raise self._refusal()
+
+    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
+        raise self._refusal()
+
+    def _refusal(self) -> UsageError:
+        return UsageError(
             f"tool {self._tool!r} runs inline on the event loop and cannot wait for the host; "
             "register it without inline=True, or declare it async def"
         )
@@ -85,6 +112,16 @@ class InThread:
             msg = "the plugin has stopped"
             raise ConnectionLost(msg, written=False) from None
         return outcome.result()
+
+    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
+        def start() -> "asyncio.Future[Raw]":
+            call = peer.call(method, data, timeout)
+            call.future.add_done_callback(
+                lambda end: peer.forget(call) if end.cancelled() else None
+            )
+            return call.future
+
+        return await self.wait(start)
 
 
 class _Outcome(Generic[T]):

@@ -100,7 +100,9 @@ class CallInfo:
     def remaining(self) -> float:
         """Seconds until the deadline, never below 0; infinity without one."""
         deadline = self.deadline
-        return math.inf if deadline is None else max(0.0, deadline - time.time())
+        return (
+            math.inf if deadline is None else max(0.0, deadline - self._invocation.connection.now())
+        )
 
     @property
     def cancelled(self) -> bool:

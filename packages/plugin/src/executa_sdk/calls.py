@@ -5,18 +5,22 @@ on the spot. Nothing here waits for a tool, so the loop stays free.
 """
 
 import asyncio
-import sys
+import inspect
 import threading
+from collections import deque
 from contextvars import copy_context
 from typing import Any, Final
 
+from executa_protocol.codec import encode
 from executa_protocol.codes import ErrorObject
-from executa_protocol.limits import SPILL_THRESHOLD
-from executa_sdk import failures, spill
+from executa_protocol.errors import CallCancelled, NotEncodable
+from executa_protocol.limits import SPILL_THRESHOLD, WRITE_HIGH_WATER
 from executa_sdk.binding import CURRENT
 from executa_sdk.bridge import InThread
 from executa_sdk.connection import Connection
 from executa_sdk.invocation import Invocation
+from executa_sdk.log import tell
+from executa_sdk.timing import within
 
 CANCEL_REST: Final = 0.5
 """Seconds that a call may take to end once it was told to, when the plugin stops."""
@@ -31,6 +35,8 @@ class Calls:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._open: dict[object, Invocation] = {}
+        self._parked: deque[tuple[Invocation, Answer]] = deque()
+        self._sending: asyncio.Task[None] | None = None
         self.idle = asyncio.Event()
         """Set while no call is in flight."""
         self.idle.set()
@@ -59,48 +65,47 @@ class Calls:
         return self._open.get(invoke_id)
 
     def cancel(self, call: Invocation, reason: str) -> None:
-        """Ask a call to end. It is answered when it really has, so that a cancelled answer
+        """Ask a call to end. It is answered when it has: "cancelled" means that nothing goes on.
 
-        means that nothing goes on (R-45). A thread cannot be stopped: its waits for the host
-        end, and the tool may look at ``ctx.cancelled``.
+        A thread cannot be stopped (R-45): its waits for the host end, and the tool may look
+        at ``ctx.cancelled``.
         """
-        if call.cancelled:
+        if call.cancelled or call.ended:
             return
         call.cancelled = True
         call.reason = reason
         if call.task is not None:
             call.task.cancel()
         elif call.claimed():  # it waits for a thread, and now never gets one
-            self._finish(call, failures.cancelled(call))
+            self._finish(call, _failure(CallCancelled("cancelled before it began"), call))
         elif isinstance(call.bridge, InThread):
             for future in list(call.bridge.watched):
                 future.cancel()
 
     async def drain(self, grace: float) -> bool:
         """Wait `grace` seconds for the calls in flight, then end them; False if some go on."""
-        if not await _set_within(self.idle, grace):
+        if await within(self.idle.wait(), grace) is None:
             for call in list(self._open.values()):
                 self.cancel(call, "the plugin is stopping")
-        return await _set_within(self.idle, CANCEL_REST)
+        return await within(self.idle.wait(), CANCEL_REST) is not None
 
     # --- The three ways to run -----------------------------------------------------------
     # sys.exit in a tool is a failure like any other, hence BaseException.
 
     def _run_inline(self, call: Invocation, values: dict[str, Any]) -> None:
         try:
-            answer: Answer = failures.success(call.tool.fn(**values), call)
+            answer: Answer = _success(call.tool.fn(**values), call)
         except BaseException as fault:  # noqa: BLE001 - see above
-            answer = failures.answer_to(fault, call)
-        call.ended = True
-        self._answer(call, answer)
+            answer = _failure(fault, call)
+        self._finish(call, answer)
 
     async def _run_task(self, call: Invocation, values: dict[str, Any]) -> None:
         try:
-            answer: Answer = failures.success(await call.tool.fn(**values), call)
+            answer: Answer = _success(await call.tool.fn(**values), call)
         except GeneratorExit:  # the loop is closing, so nobody waits
             raise
         except BaseException as fault:  # noqa: BLE001 - see above
-            answer = failures.answer_to(fault, call)
+            answer = _failure(fault, call)
         self._finish(call, answer)
 
     def _run_thread(self, call: Invocation, values: dict[str, Any]) -> None:
@@ -114,9 +119,9 @@ class Calls:
                 connection.mailbox.post(connection.workers.done)
                 return
             try:
-                answer: Answer = failures.success(context.run(call.tool.fn, **values), call)
+                answer: Answer = _success(context.run(call.tool.fn, **values), call)
             except BaseException as fault:  # noqa: BLE001 - see above
-                answer = failures.answer_to(fault, call)
+                answer = _failure(fault, call)
             connection.mailbox.post(finish, call, answer)
 
         if call.is_nested:
@@ -127,7 +132,7 @@ class Calls:
     # --- Answers ---------------------------------------------------------------------------
 
     def _note(self, call: Invocation) -> None:
-        if call.invoke_id is not None and call.invoke_id not in self._open:
+        if call.key is call and call.invoke_id is not None and call.invoke_id not in self._open:
             call.key = call.invoke_id
         self._open[call.key] = call
         self.idle.clear()
@@ -142,9 +147,30 @@ class Calls:
         self._finish(call, answer)
 
     def _finish(self, call: Invocation, answer: Answer) -> None:
+        """Answer, now or when the host has taken most of what waits for it already.
+
+        While it takes nothing the peer reads no new requests, so what waits here is
+        bounded by the calls that were in flight.
+        """
         call.ended = True
+        if self._parked or self._connection.peer.queued > WRITE_HIGH_WATER:
+            self._note(call)
+            self._parked.append((call, answer))
+            if self._sending is None:
+                self._sending = self._connection.loop.create_task(self._send_parked())
+            return
         self._forget(call)
         self._answer(call, answer)
+
+    async def _send_parked(self) -> None:
+        peer = self._connection.peer
+        while self._parked:
+            await peer.writable()
+            while self._parked and peer.queued <= WRITE_HIGH_WATER:
+                call, answer = self._parked.popleft()
+                self._forget(call)
+                self._answer(call, answer)
+        self._sending = None
 
     def _answer(self, call: Invocation, answer: Answer) -> None:
         peer = self._connection.peer
@@ -157,6 +183,8 @@ class Calls:
 
     def _answer_large(self, call: Invocation, answer: bytes) -> None:
         """By file where the host takes files, because its line cap may be as low as 512 KiB."""
+        from executa_sdk import spill  # noqa: PLC0415 - large results are rare
+
         peer = self._connection.peer
         by_file = bool(self._connection.offered.get("fileTransport"))
         error = spill.too_large(len(answer), by_file=by_file)
@@ -170,13 +198,15 @@ class Calls:
             writing.add_done_callback(lambda done: self._written(call, answer, done))
 
     def _written(self, call: Invocation, answer: bytes, file: "asyncio.Future[str]") -> None:
+        from executa_sdk import spill  # noqa: PLC0415 - as above
+
         self._forget(call)
         peer = self._connection.peer
         fault = file.exception()
         if fault is None:
             peer.reply_pointer(call.id, file.result())
             return
-        sys.stderr.write(f"executa: the result could not be written to a file: {fault}\n")
+        tell(f"the result could not be written to a file: {fault}")
         error = spill.too_large(len(answer), by_file=False)
         if error is None:
             peer.reply(call.id, answer)
@@ -184,10 +214,21 @@ class Calls:
             peer.fail(call.id, error)
 
 
-async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+def _success(value: object, call: Invocation) -> bytes:
+    """The encoded result of a tool that returned. Raises `NotEncodable`."""
     try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return event.is_set()
-    return True
+        data = encode(value)
+    except NotEncodable as fault:
+        if inspect.iscoroutine(value):
+            value.close()
+            msg = "the tool returned a coroutine; declare it with async def"
+        else:
+            msg = f"the tool's result is {fault}"
+        raise NotEncodable(msg) from None
+    return b'{"success":true,"data":%b,"duration_ms":%.3f}' % (data, call.elapsed_ms)
+
+
+def _failure(fault: BaseException, call: Invocation) -> Answer:
+    from executa_sdk.failures import answer_to  # noqa: PLC0415 - faults are rare
+
+    return answer_to(fault, call)

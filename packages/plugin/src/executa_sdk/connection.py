@@ -2,27 +2,32 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from executa_protocol.aio.peer import Peer
 from executa_protocol.codec import encode
 from executa_protocol.errors import ExecutaError
 from executa_protocol.limits import WRITE_HIGH_WATER
-from executa_protocol.methods.progress import METHOD as PROGRESS
 from executa_sdk.bridge import InTask, InThread
-from executa_sdk.keylocks import KeyLocks
 from executa_sdk.mailbox import Mailbox
 from executa_sdk.workers import Workers
 
+if TYPE_CHECKING:
+    from executa_sdk.keylocks import KeyLocks
+
 T = TypeVar("T")
+
+_PROGRESS: Final = "executa/progress"  # methods.progress, which a plain plugin does not load
 
 
 class Connection:
     """One connection, on the running loop.
 
     `offered` are the keys of its offer, `credentials` the plugin's declarations. `ended`
-    holds once the host has closed our input and so answers no more.
+    holds once the host has closed our input and so answers no more. `now` gives epoch seconds.
     """
 
     def __init__(self, peer: Peer, credentials: list[dict[str, Any]]) -> None:
@@ -33,9 +38,16 @@ class Connection:
         self.offered: dict[str, Any] = {}
         self.credentials = credentials
         self.ended = False
-        self.locks = KeyLocks()
-        self.in_task = InTask()
+        self.now: Callable[[], float] = time.time
         self._thread = threading.get_ident()
+        self.in_task = InTask(self._thread)
+
+    @cached_property
+    def locks(self) -> "KeyLocks":
+        """Turns for changes of one storage key. Touched on the loop only."""
+        from executa_sdk.keylocks import KeyLocks  # noqa: PLC0415 - if used
+
+        return KeyLocks()
 
     def in_thread(self) -> InThread:
         """The way to wait for a plain function in a thread."""
@@ -71,7 +83,7 @@ class Connection:
     def _notify(self, data: bytes) -> None:
         if self.peer.queued <= WRITE_HIGH_WATER:
             try:
-                self.peer.notify(PROGRESS, data)
+                self.peer.notify(_PROGRESS, data)
             except ExecutaError:  # progress is never worth a failure
                 return
 

@@ -17,13 +17,14 @@ _OTHERS: Final = frozenset(
     }
 )  # fmt: skip
 
-_GOOGLE_ITEM: Final = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
-_NUMPY_ITEM: Final = re.compile(r"\*{0,2}(\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_SPHINX_PARAM: Final = re.compile(
+# Compiled, and kept by `re`, when a docstring first needs them: most plugins use one style.
+_GOOGLE_ITEM: Final = r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)"
+_NUMPY_ITEM: Final = r"\*{0,2}(\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
+_SPHINX_PARAM: Final = (
     r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)"
 )
-_SPHINX_FIELD: Final = re.compile(r":[a-z]+(?:\s[^:]*)?:")
-_UNDERLINE: Final = re.compile(r"[-=~]{3,}$")
+_SPHINX_FIELD: Final = r":[a-z]+(?:\s[^:]*)?:"
+_UNDERLINE: Final = r"[-=~]{3,}$"
 
 
 class Documented(Struct, frozen=True):
@@ -43,7 +44,7 @@ def parse(docstring: str | None) -> Documented:
     while index < len(lines):
         line = lines[index]
         heading, width = _heading(lines, index)
-        sphinx = _SPHINX_PARAM.match(line)
+        sphinx = re.match(_SPHINX_PARAM, line)
         if heading:
             in_prose = False
             end = _section_end(lines, index + width)
@@ -56,7 +57,7 @@ def parse(docstring: str | None) -> Documented:
             end = _block_end(lines, index)
             found[sphinx[1]] = _joined([sphinx[2], *lines[index + 1 : end]])
             index = end
-        elif _SPHINX_FIELD.match(line):
+        elif re.match(_SPHINX_FIELD, line):
             in_prose = False
             index = _block_end(lines, index)
         else:
@@ -85,16 +86,16 @@ def _heading(lines: list[str], index: int) -> tuple[str, int]:
     if name.endswith(":") and name[:-1] in _PARAMETERS | _OTHERS and _indent(line) == 0:
         return name[:-1], 1
     below = lines[index + 1].strip() if index + 1 < len(lines) else ""
-    if name in _PARAMETERS | _OTHERS and _UNDERLINE.match(below):
+    if name in _PARAMETERS | _OTHERS and re.match(_UNDERLINE, below):
         return name, 2
     return "", 0
 
 
 def _section_end(lines: list[str], start: int) -> int:
     """Where a section ends: at the next heading, or where unindented text follows a blank line."""
-    numpy = start >= 2 and _UNDERLINE.match(lines[start - 1].strip()) is not None
+    numpy = start >= 2 and re.match(_UNDERLINE, lines[start - 1].strip()) is not None
     for index in range(start, len(lines)):
-        if _heading(lines, index)[0] or _SPHINX_FIELD.match(lines[index]):
+        if _heading(lines, index)[0] or re.match(_SPHINX_FIELD, lines[index]):
             return index
         if not numpy and lines[index].strip() and _indent(lines[index]) == 0:
             return index
@@ -114,7 +115,7 @@ def _read_google(lines: list[str]) -> dict[str, str]:
     margin = min((_indent(line) for line in lines if line.strip()), default=0)
     current: list[str] | None = None
     for line in lines:
-        item = _GOOGLE_ITEM.match(line.strip()) if _indent(line) == margin else None
+        item = re.match(_GOOGLE_ITEM, line.strip()) if _indent(line) == margin else None
         if item:
             current = items[item[1]] = [item[2]]
         elif current is not None:
@@ -126,7 +127,7 @@ def _read_numpy(lines: list[str]) -> dict[str, str]:
     items: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in lines:
-        item = _NUMPY_ITEM.match(line) if line.strip() and _indent(line) == 0 else None
+        item = re.match(_NUMPY_ITEM, line) if line.strip() and _indent(line) == 0 else None
         if item:
             current = []
             for name in item[1].replace("*", "").split(","):

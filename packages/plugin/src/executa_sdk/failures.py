@@ -5,7 +5,6 @@ gets the kind and the message of the fault, without a traceback and without cred
 """
 
 import asyncio
-import sys
 from typing import Final
 
 from executa_protocol.codec import encode
@@ -13,6 +12,7 @@ from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.errors import CallCancelled, NotEncodable, RpcError
 from executa_sdk.errors import ToolError
 from executa_sdk.invocation import Invocation
+from executa_sdk.log import tell
 
 _LONGEST: Final = 500
 """Characters of a fault's message that go over the wire."""
@@ -25,15 +25,9 @@ def answer_to(fault: BaseException, call: Invocation) -> bytes | ErrorObject:
     if call.cancelled and isinstance(fault, CallCancelled | asyncio.CancelledError):
         return cancelled(call)
     _tell(call, fault)
-    cause = None
-    if isinstance(fault, RpcError):
-        cause = (
-            {"code": fault.code, "errorCode": fault.symbol}
-            if fault.symbol
-            else {"code": fault.code}
-        )
     message = f"tool {call.tool.name!r} failed: {type(fault).__name__}: {fault}"
-    return wire_error("INTERNAL_ERROR", _without_secrets(message, call)[:_LONGEST], cause=cause)
+    text = _without_secrets(message, call)[:_LONGEST]
+    return wire_error("INTERNAL_ERROR", text, cause=_cause(fault))
 
 
 def cancelled(call: Invocation) -> ErrorObject:
@@ -42,19 +36,14 @@ def cancelled(call: Invocation) -> ErrorObject:
     return wire_error("INVOKE_CANCELLED", f"the call was cancelled{tail}")
 
 
-def success(value: object, call: Invocation) -> bytes:
-    """The encoded result of a tool that returned. Raises `NotEncodable`."""
-    if hasattr(value, "__await__"):
-        if hasattr(value, "close"):
-            value.close()  # type: ignore[attr-defined]
-        msg = "the tool returned a coroutine; declare it with async def"
-        raise NotEncodable(msg)
-    try:
-        data = encode(value)
-    except NotEncodable as fault:
-        msg = f"the tool's result is {fault}"
-        raise NotEncodable(msg) from None
-    return b'{"success":true,"data":%b,"duration_ms":%.3f}' % (data, call.elapsed_ms)
+def _cause(fault: BaseException) -> dict[str, object] | None:
+    """What the host itself had answered, when that is what the tool failed of."""
+    if not isinstance(fault, RpcError):
+        return None
+    cause: dict[str, object] = {"code": fault.code}
+    if fault.symbol:
+        cause["errorCode"] = fault.symbol
+    return cause
 
 
 def _failed(fault: ToolError, call: Invocation) -> bytes | ErrorObject:
@@ -72,9 +61,8 @@ def _tell(call: Invocation, fault: BaseException) -> None:
     import traceback  # noqa: PLC0415 - faults are rare
 
     story = "".join(traceback.format_exception(fault))
-    text = f"executa: tool {call.tool.name!r} failed (invoke {call.invoke_id})\n{story}"
-    sys.stderr.write(_without_secrets(text, call))
-    sys.stderr.flush()
+    text = f"tool {call.tool.name!r} failed (invoke {call.invoke_id})\n{story.rstrip()}"
+    tell(_without_secrets(text, call))
 
 
 def _without_secrets(text: str, call: Invocation) -> str:

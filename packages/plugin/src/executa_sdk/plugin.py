@@ -4,7 +4,9 @@ Owns registration. Reading signatures is `schema`'s, serving the wire is `serve`
 business, which is imported when `run` is called.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from executa_protocol.errors import UsageError
@@ -33,7 +35,7 @@ class Plugin:
         description: str = "",
         host_capabilities: Iterable[str] | None = None,
         credentials: Iterable[str | Mapping[str, Any]] = (),
-        grace: float = 4.0,
+        grace: float = 3.0,
         **manifest: Any,
     ) -> None:
         if not name:
@@ -46,7 +48,7 @@ class Plugin:
         self.tools: dict[str, Tool] = {}
         self.startup_hooks: list[Hook] = []
         self.shutdown_hooks: list[Hook] = []
-        self._stated = None if host_capabilities is None else list(host_capabilities)
+        self._stated = None if host_capabilities is None else _allowed(host_capabilities)
         self.credentials = [_credential(item) for item in credentials]
         self._extra = manifest
 
@@ -97,7 +99,7 @@ class Plugin:
         return hook
 
     def on_shutdown(self, hook: H) -> H:
-        """Run `hook` after the last call, within the plugin's grace."""
+        """Run `hook` after the last call; all of them together may take a second."""
         self.shutdown_hooks.append(hook)
         return hook
 
@@ -110,12 +112,26 @@ class Plugin:
 
     def derived_capabilities(self) -> list[str]:
         """The capability strings that the tools' code asks for (see `uses`)."""
+        if "executa_sdk.context" not in sys.modules and "executa_sdk" not in _globals(self.tools):
+            return []  # nobody has loaded what a context is made of
         from executa_sdk.uses import capabilities  # noqa: PLC0415 - costs a disassembler
 
         return capabilities([tool.fn for tool in self.tools.values()])
 
+    def undeclared_capabilities(self) -> list[str]:
+        """What the tools' code asks for and the stated capabilities do not have."""
+        if self._stated is None:
+            return []
+        return [string for string in self.derived_capabilities() if string not in self._stated]
+
     def manifest(self) -> dict[str, Any]:
-        """The answer to `describe`. Raises `UsageError` for a tool that cannot be described."""
+        """The answer to `describe`.
+
+        Raises `UsageError` without tools, and for a tool that cannot be described.
+        """
+        if not self.tools:
+            msg = f"plugin {self.name!r} has no tools; register some with @plugin.tool"
+            raise UsageError(msg)
         manifest: dict[str, Any] = {
             "name": self.name,
             "version": self.version,
@@ -140,5 +156,33 @@ class Plugin:
         run(self)
 
 
+def _globals(tools: Mapping[str, Tool]) -> set[str]:
+    """The names of modules that the tools' own modules have as globals."""
+    found: set[str] = set()
+    for tool in tools.values():
+        for value in getattr(tool.fn, "__globals__", {}).values():
+            if isinstance(value, ModuleType):
+                found.add(value.__name__)
+    return found
+
+
+def _allowed(strings: Iterable[str]) -> list[str]:
+    """The strings, each one that a manifest may declare (R-29)."""
+    from executa_protocol.capabilities import hint, is_allowed  # noqa: PLC0415 - if stated
+
+    stated = list(strings)
+    for string in stated:
+        if not is_allowed(string):
+            advice = hint(string)
+            msg = f"host_capabilities: {string!r} is no capability{advice and '; ' + advice}"
+            raise UsageError(msg)
+    return stated
+
+
 def _credential(item: str | Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": item} if isinstance(item, str) else dict(item)
+    entry = {"name": item} if isinstance(item, str) else dict(item)
+    name = entry.get("name")
+    if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
+        msg = f"a credential's name is in UPPER_SNAKE case, such as API_KEY; {name!r} is not"
+        raise UsageError(msg)
+    return entry

@@ -1,7 +1,7 @@
 """A call's way to the host: reverse calls carry its invoke's id and never outlive it (R-23)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from executa_protocol.codec import decode_any, encode
 from executa_protocol.errors import ConnectionLost
@@ -11,9 +11,10 @@ from executa_sdk.invocation import Invocation
 if TYPE_CHECKING:
     import asyncio
 
-    from executa_sdk.connection import Connection
-
 T = TypeVar("T")
+
+_CLEANING: Final = frozenset({"agent/session.cancel", "agent/session.delete"})
+"""Calls that a tool makes on its way out, also when it was cancelled."""
 
 
 class Reverse:
@@ -32,13 +33,16 @@ class Reverse:
         `ConnectionLost`, `NotEncodable`, and `UsageError` once the call has ended.
         """
         invocation = self.invocation
-        invocation.check()
+        if not (invocation.cancelled and method in _CLEANING):
+            invocation.check()
         if invocation.invoke_id is not None:
             params = {"context": {"invoke_id": invocation.invoke_id}, **params}
         data = encode(params)
         connection = invocation.connection
-        raw = await self._bridge.wait(lambda: _request(connection, method, data, timeout))
-        return decode_any(raw)
+        if connection.ended:
+            msg = "the host has closed our input and answers no more"
+            raise ConnectionLost(msg, written=False)
+        return decode_any(await self._bridge.request(connection.peer, method, data, timeout))
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
         """Call `start` on the loop and wait for the future that it gives."""
@@ -56,21 +60,3 @@ class Reverse:
             fn()
         else:
             connection.mailbox.post(fn)
-
-
-def _request(
-    connection: "Connection", method: str, data: bytes, timeout: float
-) -> "asyncio.Future[Any]":
-    if connection.ended:
-        msg = "the host has closed our input and answers no more"
-        raise ConnectionLost(msg, written=False)
-    peer = connection.peer
-    call = peer.call(method, data, timeout)
-    future = call.future
-
-    def forget(_: object) -> None:
-        if future.cancelled():
-            peer.forget(call)
-
-    future.add_done_callback(forget)
-    return future

@@ -6,9 +6,9 @@ parameter takes the `Context` is found here too.
 """
 
 import inspect
-import re
 import typing
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Union
 
 import msgspec
@@ -21,8 +21,8 @@ from executa_sdk import docstrings, jsontypes
 
 CONTEXT_TYPES: Final = frozenset({"Context", "SyncContext"})
 
-_MISSING: Final = re.compile(r"Object missing required field `(.*)`$")
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`$")
+_MISSING: Final = "Object missing required field `"
+_UNKNOWN: Final = "Object contains unknown field `"
 _JSON_DEFAULTS: Final = (str, int, float, bool, list, dict, tuple, set, frozenset)
 
 
@@ -36,12 +36,13 @@ class Schema:
     __slots__ = ("_decoder", "_names", "context", "description", "parameters")
 
     def __init__(self, fn: Callable[..., Any], tool: str) -> None:
-        documented = docstrings.parse(fn.__doc__)
+        target = function_of(fn)
+        documented = docstrings.parse(target.__doc__ or fn.__doc__)
         self.description = documented.description
         self.context: str | None = None
         self.parameters: list[dict[str, Any]] = []
         fields: list[Any] = []
-        hints = _hints(fn, tool)
+        hints = _hints(target, tool)
         for parameter in inspect.signature(fn).parameters.values():
             name = parameter.name
             where = f"tool {tool!r}, parameter {name!r}"
@@ -71,13 +72,20 @@ class Schema:
         try:
             values = codec.decode(arguments, self._decoder)
         except DecodeFailure as fault:
-            raise _refusal(fault) from None
+            raise _refusal(fault, self._names) from None
         read: dict[str, Any] = {}
         for name in self._names:
             value = getattr(values, name)
             if value is not UNSET:
                 read[name] = value
         return read
+
+
+def function_of(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function or method behind partials and callable objects."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    return fn if inspect.isroutine(fn) else fn.__call__
 
 
 def is_context(hint: Any) -> bool:
@@ -105,6 +113,9 @@ def _checked(parameter: inspect.Parameter, hints: dict[str, Any], where: str) ->
         parameter.kind is not parameter.KEYWORD_ONLY
     ):
         msg = f"{where}: arguments come by name, so *, ** and / have no place in a tool"
+        raise UsageError(msg)
+    if parameter.name == "self":
+        msg = f"{where}: register the method of an object instead, plugin.tool(thing.method)"
         raise UsageError(msg)
     if parameter.name not in hints:
         msg = f"{where}: a type hint is needed, because the manifest states the type"
@@ -142,13 +153,12 @@ def _decoder(fields: list[Any], tool: str) -> "msgspec.json.Decoder[Struct]":
         raise UsageError(msg) from fault
 
 
-def _refusal(fault: DecodeFailure) -> InvalidParams:
-    text = str(fault)
-    if not fault.path:
-        if found := _MISSING.match(text):
-            return InvalidParams("INVALID_PARAMS", f"missing argument {found[1]!r}", path=found[1])
-        if found := _UNKNOWN.match(text):
-            return InvalidParams(
-                "INVALID_PARAMS", f"unexpected argument {found[1]!r}", path=found[1]
-            )
-    return InvalidParams("INVALID_PARAMS", f"argument {text}", path=fault.path)
+def _refusal(fault: DecodeFailure, names: tuple[str, ...]) -> InvalidParams:
+    text, path = str(fault), fault.path
+    message = f"argument {text}"
+    for start, what in () if path else ((_MISSING, "missing"), (_UNKNOWN, "unexpected")):
+        if text.startswith(start):
+            path = text.removeprefix(start).removesuffix("`")
+            takes = ", ".join(names) or "no arguments"
+            message = f"{what} argument {path!r}; this tool takes {takes}"
+    return InvalidParams("INVALID_PARAMS", message, path=path)

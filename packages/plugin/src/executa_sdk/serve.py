@@ -6,29 +6,28 @@ returns: threads are not waited for.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Awaitable
-from inspect import isawaitable, iscoroutinefunction
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from executa_protocol.aio.peer import Peer
 from executa_protocol.aio.streams import FdTransport
 from executa_protocol.codec import encode
 from executa_sdk import stdio
-from executa_sdk.connection import Connection
-from executa_sdk.plugin import Hook, Plugin
+from executa_sdk.lifetime import HOOK_GRACE, start_up, wind_down
+from executa_sdk.log import tell
+from executa_sdk.plugin import Plugin
 from executa_sdk.server import Server
+from executa_sdk.timing import within
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-T = TypeVar("T")
-
-FLUSH_GRACE: Final = 1.0
+FLUSH_GRACE: Final = 0.5
 """Seconds that the host may take to read our last answers."""
 
 LEAVE_GRACE: Final = 1.0
@@ -48,11 +47,7 @@ def run(plugin: Plugin) -> None:
     loop = _new_loop()
     stop = asyncio.Event()
     _on_signals(loop, stop, plugin.grace)
-    try:
-        asyncio.set_event_loop(loop)
-        started, finished = loop.run_until_complete(_serve(plugin, manifest, wire, stop))
-    finally:
-        asyncio.set_event_loop(None)
+    started, finished = loop.run_until_complete(_serve(plugin, manifest, wire, stop))
     _leave(loop, finished=finished)
     if not started:
         raise SystemExit(1)
@@ -71,25 +66,21 @@ async def _serve(
 ) -> tuple[bool, bool]:
     """Whether start-up succeeded, and whether every call ended."""
     server = Server(plugin, manifest, FdTransport(wire.read_fd, wire.write_fd))
-    connection = server.connection
     server.peer.start()
     ending = asyncio.ensure_future(_either(server.closed, stop))
-    starting = asyncio.ensure_future(_run_hooks(plugin.startup_hooks, connection))
+    starting = asyncio.ensure_future(start_up(server, plugin))
     await asyncio.wait((ending, starting), return_when=asyncio.FIRST_COMPLETED)
-    # Calls that came before the end of input are in flight, also while we start up.
     if ending.done():
-        await _within(starting, plugin.grace)
+        # Calls that came before the end of input are in flight, also while we start up.
+        await within(starting, plugin.grace)
     started = starting.done() and not starting.cancelled() and starting.result()
     if started:
-        server.open()
         await ending
     ending.cancel()
-    starting.cancel()
-    finished = await server.calls.drain(plugin.grace if started else 0.0)
-    await _within(_run_hooks(plugin.shutdown_hooks, connection), plugin.grace)
-    await _within(_flushed(server.peer), FLUSH_GRACE)
+    finished = await wind_down(server, plugin)
+    await within(_flushed(server.peer), FLUSH_GRACE)
     server.peer.close()
-    return started, finished
+    return started, finished and await _end_tasks()
 
 
 async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
@@ -101,22 +92,12 @@ async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
             wait.cancel()
 
 
-async def _run_hooks(hooks: list[Hook], connection: Connection) -> bool:
-    """Run hooks in order; the first that fails ends it, with its story on stderr."""
-    for hook in hooks:
-        try:
-            if iscoroutinefunction(hook):
-                await hook()
-            else:
-                result = await connection.blocking(hook)
-                if isawaitable(result):
-                    await result
-        except Exception:  # noqa: BLE001 - a hook is the author's code
-            import traceback  # noqa: PLC0415 - faults are rare
-
-            sys.stderr.write(f"executa: hook {hook!r} failed\n{traceback.format_exc()}")
-            return False
-    return True
+async def _end_tasks() -> bool:
+    """End the tasks that tools have left behind; False if some do not listen."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return not left or not (await asyncio.wait(left, timeout=FLUSH_GRACE))[1]
 
 
 async def _flushed(peer: Peer) -> None:
@@ -125,23 +106,15 @@ async def _flushed(peer: Peer) -> None:
         await asyncio.sleep(FLUSH_INTERVAL)
 
 
-async def _within(work: Awaitable[T], seconds: float) -> T | None:
-    """What `work` gives; None if it takes longer."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        return None
-
-
 def _on_signals(loop: "AbstractEventLoop", stop: asyncio.Event, grace: float) -> None:
     """End cleanly on SIGTERM and SIGINT, also when a tool blocks the loop."""
     if threading.current_thread() is not threading.main_thread():
         return
 
     def handle(number: int, frame: object) -> None:
-        _exit_after(grace + FLUSH_GRACE + LEAVE_GRACE)
-        loop.call_soon_threadsafe(stop.set)
+        _exit_after(grace + HOOK_GRACE + FLUSH_GRACE)
+        with contextlib.suppress(RuntimeError):  # the loop has closed: we are leaving already
+            loop.call_soon_threadsafe(stop.set)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
@@ -150,7 +123,7 @@ def _on_signals(loop: "AbstractEventLoop", stop: asyncio.Event, grace: float) ->
 def _leave(loop: "AbstractEventLoop", *, finished: bool) -> None:
     """Let the process end, whatever still runs in it."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
     if not finished:
         # A thread that holds a lock of the interpreter could abort a regular exit.
@@ -172,22 +145,20 @@ def _exit_after(seconds: float) -> None:
 
 
 def _warn_of_undeclared(plugin: Plugin) -> None:
-    declared = plugin.host_capabilities
-    missing = [string for string in plugin.derived_capabilities() if string not in declared]
+    missing = plugin.undeclared_capabilities()
     if missing:
-        sys.stderr.write(
-            f"executa: the tools' code asks for {', '.join(missing)}, which host_capabilities "
-            "does not declare; the host will refuse those calls\n"
+        tell(
+            f"the tools' code asks for {', '.join(missing)}, which host_capabilities does not "
+            "declare; the host will refuse those calls"
         )
 
 
 def _greet(plugin: Plugin) -> None:
-    names = ", ".join(plugin.tools) or "none"
-    first = next(iter(plugin.tools), "TOOL")
-    sys.stderr.write(
+    first = next(iter(plugin.tools))
+    tell(
         f"{plugin.name} {plugin.version} is an Executa plugin: a host starts it and speaks JSON "
-        f"with it, one object a line.\nTools: {names}.\nTo try it here, type a request and Enter; "
-        'Ctrl-D ends it:\n  {"jsonrpc":"2.0","id":1,"method":"describe"}\n'
+        f"with it, one object a line.\nTools: {', '.join(plugin.tools)}.\nTo try it here, type a "
+        'request and Enter; Ctrl-D ends it:\n  {"jsonrpc":"2.0","id":1,"method":"describe"}\n'
         '  {"jsonrpc":"2.0","id":2,"method":"invoke",'
-        f'"params":{{"tool":"{first}","arguments":{{}}}}}}\n'
+        f'"params":{{"tool":"{first}","arguments":{{}}}}}}'
     )

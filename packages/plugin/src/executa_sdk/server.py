@@ -5,7 +5,6 @@ ask of the host that of `context`.
 """
 
 import asyncio
-import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,8 +24,8 @@ from executa_protocol.methods.reading import InvalidParams, refusal
 from executa_sdk.bridge import Inline
 from executa_sdk.calls import Calls
 from executa_sdk.connection import Connection
-from executa_sdk.context import make_context
 from executa_sdk.invocation import Invocation
+from executa_sdk.log import tell
 from executa_sdk.plugin import Plugin
 
 _KEYS: Final = {
@@ -37,6 +36,9 @@ _KEYS: Final = {
     "aps.files": "storage",
 }
 """Manifest strings and the capability keys that are taken for them (R-20)."""
+
+MOST_DIAGNOSTICS: Final = 20
+"""Diagnostics of one kind that go to stderr: a host that errs on every line must not fill it."""
 
 _ALWAYS: Final = ("fileTransport", "cancellation", "progress")
 
@@ -102,14 +104,17 @@ class Server:
             self._end_call(notification)
 
     def on_diagnostic(self, diagnostic: Diagnostic) -> None:
-        sample = f" [{diagnostic.sample!r}]" if diagnostic.sample else ""
-        sys.stderr.write(f"executa: {diagnostic.kind}: {diagnostic.message}{sample}\n")
+        count = self.peer.counts[diagnostic.kind]
+        if count <= MOST_DIAGNOSTICS:
+            sample = f" [{diagnostic.sample!r}]" if diagnostic.sample else ""
+            more = "; no more of this kind are shown" if count == MOST_DIAGNOSTICS else ""
+            tell(f"{diagnostic.kind}: {diagnostic.message}{sample}{more}")
 
     def on_closed(self, reason: Exception | None) -> None:
         self.connection.ended = True
         self.closed.set()
         if reason is not None:
-            sys.stderr.write(f"executa: the connection has ended: {reason}\n")
+            tell(f"the connection has ended: {reason}")
 
     def _on_eof(self) -> None:
         """The host has closed our input: it answers no more, but it still reads answers."""
@@ -164,6 +169,8 @@ class Server:
         elif tool.way == "thread":
             call.bridge = self.connection.in_thread()
         if schema.context is not None:
+            from executa_sdk.context import make_context  # noqa: PLC0415 - if used
+
             values[schema.context] = make_context(call)
         self.calls.start(call, values)
 
@@ -180,7 +187,7 @@ class Server:
         try:
             params = read_cancel(message.params)
         except DecodeFailure as fault:
-            sys.stderr.write(f"executa: executa/cancel: {fault}\n")
+            tell(f"executa/cancel: {fault}")
             return
         call = self.calls.find(params.invoke_id)
         if call is not None:

@@ -29,20 +29,25 @@ def claim() -> Wire:
     """Take descriptors 0 and 1. Call it once, before anything is read.
 
     What sits in Python's own stdout buffer goes to stderr with everything that follows.
-    Raises OSError if 0 or 1 is closed.
+    A descriptor that is closed reads as empty and takes whatever is written to it.
     """
+    _open_the_closed()
     is_terminal = os.isatty(_STDIN)
     read_fd, write_fd = os.dup(_STDIN), os.dup(_STDOUT)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, _STDIN)
-    try:
-        os.dup2(_STDERR, _STDOUT)
-    except OSError:  # stderr is closed
-        os.dup2(null, _STDOUT)
     os.close(null)
+    os.dup2(_STDERR, _STDOUT)
     for stream in (sys.stdout, sys.stderr):
         _make_tolerant(stream)
     return Wire(read_fd, write_fd, is_terminal)
+
+
+def _open_the_closed() -> None:
+    """Without this, a duplicate would take the place of a standard descriptor."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(fd, True)
+    os.close(fd)
 
 
 def _make_tolerant(stream: Any) -> None:

@@ -5,17 +5,19 @@ Each method is the one of `Context`, driven to its end (see `bridge`).
 
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from executa_protocol.limits import AGENT_RUN_TIMEOUT, SAMPLING_TIMEOUT
 from executa_sdk.bridge import Bridge, run_blocking
 from executa_sdk.call_info import CallInfo
-from executa_sdk.clients.agent import AgentSession
-from executa_sdk.clients.sampling import Completion
 from executa_sdk.context import Context, current_context
 from executa_sdk.invocation import Invocation
 from executa_sdk.reverse import Reverse
-from executa_sdk.sync_stores import SyncFiles, SyncStorage
+
+if TYPE_CHECKING:
+    from executa_sdk.clients.agent import AgentSession
+    from executa_sdk.clients.sampling import Completion
+    from executa_sdk.sync_stores import SyncFiles, SyncStorage
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -46,7 +48,7 @@ class SyncContext(CallInfo):
         response_format: Object | None = None,
         on_unsupported: str | None = None,
         timeout: float = SAMPLING_TIMEOUT,
-    ) -> Completion:
+    ) -> "Completion":
         """See `Context.sample`."""
         return run_blocking(
             self._context.sample(
@@ -113,13 +115,17 @@ class SyncContext(CallInfo):
             run_blocking(session.end())
 
     @property
-    def storage(self) -> SyncStorage:
+    def storage(self) -> "SyncStorage":
         """See `Context.storage`."""
+        from executa_sdk.sync_stores import SyncStorage  # noqa: PLC0415 - if used
+
         return SyncStorage(self._context.storage)
 
     @property
-    def files(self) -> SyncFiles:
+    def files(self) -> "SyncFiles":
         """See `Context.files`."""
+        from executa_sdk.sync_stores import SyncFiles  # noqa: PLC0415 - if used
+
         return SyncFiles(self._context.files)
 
     def wait(self, fn: "Callable[[Context], Coroutine[Any, Any, T]]") -> T:
@@ -132,7 +138,7 @@ class SyncAgentSession:
 
     __slots__ = ("session",)
 
-    def __init__(self, session: AgentSession) -> None:
+    def __init__(self, session: "AgentSession") -> None:
         self.session = session
 
     @property

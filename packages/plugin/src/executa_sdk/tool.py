@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from executa_protocol.errors import UsageError
 from executa_protocol.limits import MAX_TOOL_TIMEOUT
-from executa_sdk.schema import Schema
+from executa_sdk.schema import Schema, function_of
 
 Effect = Literal["read", "idempotent", "mutating"]
 """What a call changes: nothing, the same however often it runs, or something each time (R-45)."""
@@ -98,7 +98,7 @@ class Tool:
 
 
 def _way(fn: Callable[..., Any], name: str, *, inline: bool) -> Way:
-    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", fn)  # noqa: B004 - not a test
+    target = function_of(fn)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
         msg = f"tool {name!r} is a generator; return a value, and report on the way with progress()"
         raise UsageError(msg)

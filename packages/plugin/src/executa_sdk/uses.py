@@ -13,6 +13,7 @@ import dis
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final, cast
 
 from executa_sdk.schema import CONTEXT_TYPES
@@ -55,6 +56,8 @@ def _plain(given: object) -> types.FunctionType | None:
             if not hasattr(fn, "__wrapped__"):
                 return fn
             fn = vars(fn)["__wrapped__"]
+        elif isinstance(fn, partial):
+            fn = fn.func
         elif hasattr(fn, "__func__"):
             fn = fn.__func__
         else:

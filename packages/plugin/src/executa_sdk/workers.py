@@ -22,7 +22,7 @@ class Workers:
     __slots__ = ("_jobs", "_limit", "_running", "_threads")
 
     def __init__(self, limit: int = MOST_THREADS) -> None:
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._limit = limit
         self._threads = 0
         self._running = 0
@@ -39,13 +39,19 @@ class Workers:
         """A job that was submitted has ended."""
         self._running -= 1
 
+    def stop(self) -> None:
+        """Let idle threads go, and busy ones when they are done."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+        self._threads = 0
+
     def submit_extra(self, job: Job) -> None:
         """Run `job` now, in a thread of its own. `done` is not called for it."""
         _start(job, "executa-tool-nested")
 
     def _work(self) -> None:
-        while True:
-            self._jobs.get()()
+        while (job := self._jobs.get()) is not None:
+            job()
 
 
 def _start(target: Job, name: str) -> None:

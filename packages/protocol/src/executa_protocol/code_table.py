@@ -96,6 +96,8 @@ JSON_RPC: Final = (
         "R-25"),
     Row(-32000, "PLUGIN_FAULTED", "json-rpc", "terminal",
         "Restart the plugin by hand after looking into its stderr.", "R-25"),
+    Row(-32000, "TOO_MANY_CALLS", "json-rpc", "retry",
+        "Wait for answers before making more calls.", "R-04"),
     Row(-32000, "HOST_STOPPING", "json-rpc", "retry",
         "Call again when the host is back.", "R-26"),
 )  # fmt: skip

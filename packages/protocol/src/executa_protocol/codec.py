@@ -111,7 +111,7 @@ def _with_path(message: str) -> tuple[str, str]:
     text, found, tail = message.rpartition(" - at `")
     if not found:
         return message, ""
-    path = tail.rstrip("`").removeprefix("$").removeprefix(".")
+    path = tail.rpartition("$")[2].rstrip("`").removeprefix(".")  # it may begin "key` in `$"
     return (f"{path}: {text}" if path else text), path
 
 
@@ -126,13 +126,14 @@ def encode(value: object) -> bytes:
     """
     try:
         data = _ENCODER.encode(value)
+        path = _non_finite(value, "") if b"null" in data else None
     except RecursionError:
         msg = "the value nests too deep, or contains itself"
         raise NotEncodable(msg) from None
     except (TypeError, ValueError, OverflowError) as fault:  # UnicodeEncodeError is a ValueError
         msg = f"not JSON: {fault}"
         raise NotEncodable(msg) from None
-    if b"null" in data and (path := _non_finite(value, "")) is not None:
+    if path is not None:
         msg = f"not JSON: {path or 'the value'} is not a finite number"
         raise NotEncodable(msg)
     if b"\n" in data:
@@ -160,9 +161,11 @@ def _non_finite(value: object, path: str) -> str | None:
 def _members(value: object) -> Iterable[tuple[str, object]]:
     """What stands one level below `value`, each with its step of the path."""
     if isinstance(value, Struct):
-        return [(f".{name}", getattr(value, name)) for name in value.__struct_fields__]
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return [(f".{name}", getattr(value, attribute)) for name, attribute in names]
     if not isinstance(value, dict | list | tuple | set | frozenset):
-        value = msgspec.to_builtins(value, str_keys=True)
+        # A raw value within is JSON text already, and holds no number of ours.
+        value = msgspec.to_builtins(value, str_keys=True, enc_hook=lambda _: None)
     if isinstance(value, dict):
         pairs = cast("dict[object, object]", value)
         return [(f".{key}", item) for key, item in pairs.items()]

@@ -56,6 +56,10 @@ class InFlight(Generic[E]):
         """The id of call `number` as it stands on the wire."""
         return f"{self._prefix}{number}" if self._prefix else number
 
+    def put_back(self, number: int, entry: E) -> None:
+        """Go on waiting for a call that was taken: what came is not its whole answer yet."""
+        self._entries[number] = entry
+
     def discard(self, number: int) -> E | None:
         """Forget a call, because it timed out or was given up."""
         return self._entries.pop(number, None)
@@ -80,8 +84,9 @@ class InFlight(Generic[E]):
     def _number(self, identity: Id, reader: Reader) -> int | None:
         """The call's number behind an id of any type; None if it cannot be one of ours."""
         if self._prefix:
-            ours = isinstance(identity, str) and identity.startswith(self._prefix)
-            return _canonical_number(identity[len(self._prefix) :]) if ours else None
+            if isinstance(identity, str) and identity.startswith(self._prefix):
+                return _canonical_number(identity[len(self._prefix) :])
+            return None
         number: int | None = None
         if isinstance(identity, str):
             number = _canonical_number(identity)

@@ -53,19 +53,24 @@ class _Loose(Struct, gc=False):
     jsonrpc: Raw | UnsetType = UNSET
 
 
+Role = Literal["request", "response", ""]
+"""What a line that is no message would have been; empty if it does not say."""
+
+
 class Malformed(Struct, frozen=True):
     """A line that is no message.
 
     `code` is what a request is answered with (-32700 or -32600) and `reason` why.
-    `id` is the readable id or `UNSET`. With `is_request` the line is answered;
-    without it a call of ours with that id fails, and nothing is answered (R-10, R-11).
-    `sample` is its first bytes, `size` its length in bytes without the LF.
+    `id` is the readable id or `UNSET`. With the role of a request the line is answered;
+    with another, a call of ours with that id fails, and nothing is answered (R-10, R-11).
+    `sample` is its first bytes, `size` its length in bytes without the LF. `symbol` is
+    ``frame_too_large`` for a line over the cap.
     """
 
     code: int
     reason: str
     id: Id | UnsetType
-    is_request: bool
+    role: Role
     sample: bytes
     size: int
     symbol: str = ""
@@ -85,17 +90,19 @@ def parse(line: bytes, reader: Reader = TOLERANT) -> Message | Malformed | None:
     try:
         codec.check_content(line)
         message = _MESSAGE.decode(line)
-    except (DecodeFailure, msgspec.DecodeError, UnicodeDecodeError) as fault:
+    except (DecodeFailure, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         return _explain(line, fault, reader)
+    kind = type(message.id)
     if (
-        message.jsonrpc is UNSET
-        or message.error is not UNSET
-        or (message.method is UNSET and message.result is UNSET)
-        or message.id is None
-        or isinstance(message.id, float | bool)
+        (kind is int or kind is str)
+        and message.jsonrpc is not UNSET
+        and (message.method is UNSET) is (message.result is not UNSET)
+        and message.error is UNSET
+        and message.pointer is UNSET
+        and message.old_pointer is UNSET
     ):
-        return _second_look(line, message, reader)
-    return message
+        return message
+    return _second_look(line, message, reader)
 
 
 def _second_look(line: bytes, message: Message, reader: Reader) -> Message | Malformed:
@@ -103,64 +110,80 @@ def _second_look(line: bytes, message: Message, reader: Reader) -> Message | Mal
     try:
         if message.jsonrpc is UNSET:
             reader.tolerate("WIRE-001", 'the message has no "jsonrpc": "2.0"')
-        if message.method is not UNSET:
-            if message.id is not UNSET and not _is_proper(message.id):
-                reader.tolerate("WIRE-002", "a request's id is neither an integer nor a string")
-            return message
-        if message.error is not UNSET and message.result is not UNSET:
-            if bytes(message.error) == _NULL:
-                reader.tolerate("WIRE-003", "a result comes with an error of null")
-                message.error = UNSET
-            elif bytes(message.result) == _NULL:
-                reader.tolerate("WIRE-004", "an error comes with a result of null")
-                message.result = UNSET
-            else:
-                return _malformed(line, INVALID_REQUEST, "both a result and an error", message.id)
-        if message.old_pointer is not UNSET and message.pointer is UNSET:
-            reader.tolerate("WIRE-005", "a file pointer is spelled __trans_file__")
-            message.pointer = message.old_pointer
+        fault = (_response if message.method is UNSET else _request)(message, reader)
     except StrictRefusal as refusal:
-        is_request = message.method is not UNSET
-        return _malformed(line, INVALID_REQUEST, str(refusal), message.id, is_request=is_request)
-    if message.result is UNSET and message.error is UNSET and message.pointer is UNSET:
-        return _malformed(
-            line, INVALID_REQUEST, "neither a method nor a result nor an error", message.id
-        )
-    if message.id is UNSET:
-        return _malformed(line, INVALID_REQUEST, "a response without an id", UNSET)
-    return message
+        fault = str(refusal)
+    if fault is None:
+        return message
+    return _malformed(line, INVALID_REQUEST, fault, message.id, _role_of(message))
+
+
+def _request(message: Message, reader: Reader) -> str | None:
+    """What is wrong with a request or a notification, or None. A result beside it is ignored."""
+    if message.pointer is not UNSET or message.old_pointer is not UNSET:
+        return "a file pointer stands beside a method"  # never taken for a request (R-12)
+    if message.id is not UNSET and not _is_proper(message.id):
+        reader.tolerate("WIRE-002", "a request's id is neither an integer nor a string")
+    return None
+
+
+def _response(message: Message, reader: Reader) -> str | None:
+    """What is wrong with a response, or None."""
+    if message.error is not UNSET and message.result is not UNSET:
+        if bytes(message.error) == _NULL:
+            reader.tolerate("WIRE-003", "a result comes with an error of null")
+            message.error = UNSET
+        elif bytes(message.result) == _NULL:
+            reader.tolerate("WIRE-004", "an error comes with a result of null")
+            message.result = UNSET
+        else:
+            return "both a result and an error"
+    if message.old_pointer is not UNSET and message.pointer is UNSET:
+        reader.tolerate("WIRE-005", "a file pointer is spelled __trans_file__")
+        message.pointer = message.old_pointer
+    if message.result is UNSET and message.error is UNSET:
+        if message.pointer is UNSET:
+            return "neither a method nor a result nor an error"
+    elif message.pointer is not UNSET:
+        return "a file pointer stands beside a result or an error"
+    return "a response without an id" if message.id is UNSET else None
 
 
 def _is_proper(identity: Id | UnsetType) -> bool:
     return isinstance(identity, int | str) and not isinstance(identity, bool)
 
 
+def _role_of(message: "Message | _Loose") -> Role:
+    if message.method is not UNSET:
+        return "request"
+    contents = (message.result, message.error, message.pointer, message.old_pointer)
+    return "" if all(content is UNSET for content in contents) else "response"
+
+
 def _explain(line: bytes, fault: Exception, reader: Reader) -> Message | Malformed | None:
     """Why `line` is no `Message`, and whose it may be."""
     if not line.strip(BLANK):
         return None
-    if not isinstance(fault, DecodeFailure):
+    if isinstance(fault, msgspec.DecodeError):
         try:
             loose = _LOOSE.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # not a JSON object at all: only its head can tell
         else:
             return _explain_object(line, str(fault), loose, reader)
     head = read_head(line)
-    is_request = head.method is not UNSET
-    return _malformed(line, PARSE_ERROR, str(fault), head.id, is_request=is_request)
+    return _malformed(line, PARSE_ERROR, str(fault), head.id, "request" if head.is_request else "")
 
 
 def _explain_object(line: bytes, fault: str, loose: _Loose, reader: Reader) -> Message | Malformed:
     """A JSON object with a member of the wrong type."""
     identity = _loose_id(loose.id)
-    if loose.jsonrpc is not UNSET and bytes(loose.jsonrpc) != b'"2.0"':
-        wrong = bytes(loose.jsonrpc)[:20].decode(errors="replace")
+    if loose.jsonrpc is not UNSET and codec.decode_any(loose.jsonrpc) != "2.0":
+        wrong = bytes(memoryview(loose.jsonrpc)[:20]).decode(errors="replace")
         try:
             reader.tolerate("WIRE-006", f'"jsonrpc" is {wrong}, not "2.0"')
         except StrictRefusal as refusal:
-            is_request = loose.method is not UNSET
-            return _malformed(line, INVALID_REQUEST, str(refusal), identity, is_request=is_request)
+            return _malformed(line, INVALID_REQUEST, str(refusal), identity, _role_of(loose))
         loose.jsonrpc = Raw(b'"2.0"')
         try:
             message = _MESSAGE.decode(msgspec.json.encode(loose))
@@ -171,7 +194,7 @@ def _explain_object(line: bytes, fault: str, loose: _Loose, reader: Reader) -> M
     if loose.id is not UNSET and identity is UNSET and loose.method is not UNSET:
         # An id that is an array or an object cannot be echoed; JSON-RPC has null for that.
         identity = None
-    return _malformed(line, INVALID_REQUEST, fault, identity, is_request=loose.method is not UNSET)
+    return _malformed(line, INVALID_REQUEST, fault, identity, _role_of(loose))
 
 
 def _loose_id(raw: Raw | UnsetType) -> Id | UnsetType:
@@ -184,15 +207,15 @@ def _loose_id(raw: Raw | UnsetType) -> Id | UnsetType:
 
 
 def _malformed(
-    line: bytes, code: int, reason: str, identity: Id | UnsetType, *, is_request: bool = False
+    line: bytes, code: int, reason: str, identity: Id | UnsetType, role: Role
 ) -> Malformed:
     return Malformed(
         code=code,
         reason=reason,
         id=identity,
-        is_request=is_request,
+        role=role,
         sample=line[:SAMPLE_BYTES],
-        size=len(line.rstrip(b"\n")),
+        size=len(line) - line.endswith(b"\n"),
     )
 
 
@@ -203,7 +226,7 @@ def parse_oversized(line: Oversized, limit: int) -> Malformed:
         code=INVALID_REQUEST,
         reason=f"the line has {line.size:,} bytes and the cap is {limit:,}",
         id=head.id,
-        is_request=head.method is not UNSET,
+        role="request" if head.is_request else "response",
         sample=line.head[:SAMPLE_BYTES],
         size=line.size,
         symbol=FRAME_TOO_LARGE,
@@ -212,28 +235,38 @@ def parse_oversized(line: Oversized, limit: int) -> Malformed:
 
 # --- Writing -----------------------------------------------------------------------
 # The id stands early, so that a receiver that must drop the rest can still find it.
+# Encoded parts are checked for newlines, because a raw value may have brought one.
 
 
 def request_frame(identity: int | str, method: str, params: bytes | None = None) -> bytes:
-    """A request line with its LF. `params` is encoded JSON; None leaves the member out."""
+    """A request line with its LF. `params` is encoded JSON; None leaves the member out.
+
+    Raises `NotEncodable`, as all writers here do, for a part that would split the frame.
+    """
     head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (encode_id(identity), _string(method))
-    return head + (b"}\n" if params is None else b',"params":%b}\n' % params)
+    return head + (b"}\n" if params is None else b',"params":%b}\n' % refuse_newline(params))
 
 
 def notification_frame(method: str, params: bytes | None = None) -> bytes:
     """A notification line with its LF."""
     head = b'{"jsonrpc":"2.0","method":%b' % _string(method)
-    return head + (b"}\n" if params is None else b',"params":%b}\n' % params)
+    return head + (b"}\n" if params is None else b',"params":%b}\n' % refuse_newline(params))
 
 
 def result_frame(identity: Id, result: bytes) -> bytes:
     """A response line with its LF. `result` is encoded JSON."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_id(identity), result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (
+        encode_id(identity),
+        refuse_newline(result),
+    )
 
 
 def error_frame(identity: Id, error: bytes) -> bytes:
     """An error line with its LF. `error` is an encoded error object."""
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (encode_id(identity), error)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (
+        encode_id(identity),
+        refuse_newline(error),
+    )
 
 
 def pointer_frame(identity: Id, path: str) -> bytes:
@@ -250,7 +283,11 @@ def encode_id(identity: Id) -> bytes:
 
 
 def _string(text: str) -> bytes:
-    return msgspec.json.encode(text)
+    try:
+        return msgspec.json.encode(text)
+    except UnicodeEncodeError as fault:
+        msg = f"not JSON: {fault}"
+        raise NotEncodable(msg) from None
 
 
 def refuse_newline(encoded: bytes) -> bytes:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from executa_protocol.codes import ErrorObject, by_symbol, wire_error
 from executa_protocol.handshake import Negotiated
-from executa_protocol.methods.registry import MethodInfo
+from executa_protocol.methods.info import MethodInfo
 from executa_protocol.nexus import Grants, Token
 
 Step = Literal["negotiated", "manifest", "correlate", "grant", "token", "scope", "budget", "nexus"]

@@ -122,22 +122,22 @@ def read_answer(data: bytes | Raw, reader: Reader = TOLERANT) -> Negotiated:
 
 
 def _capabilities(name: str, value: Any, reader: Reader) -> dict[str, Any]:
-    """The members that are taken: any value but false and null takes its key."""
+    """The keys that the plugin takes."""
     if value is UNSET:
         return {}
     if isinstance(value, list):
-        names = [str(item) for item in cast("list[object]", value)]
+        names = cast("list[object]", value)
         reader.tolerate("HAND-003", f"{name} is an array of names")
-        return {item: {} for item in names}
-    members = _as_object(value)
-    if members is None:
+        return {item: {} for item in names if isinstance(item, str)}
+    if not isinstance(value, dict):
         reader.tolerate("HAND-004", f"{name} is no object and is read as empty")
         return {}
+    return _keys_on(cast("dict[str, Any]", value))
+
+
+def _keys_on(members: dict[str, Any]) -> dict[str, Any]:
+    """The members that count: any value but false and null turns its key on."""
     return {key: item for key, item in members.items() if item is not False and item is not None}
-
-
-def _as_object(value: object) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _peer_info(value: Any, reader: Reader) -> PeerInfo | None:
@@ -146,7 +146,7 @@ def _peer_info(value: Any, reader: Reader) -> PeerInfo | None:
     try:
         return msgspec.convert(value, PeerInfo, strict=False)
     except msgspec.ValidationError:
-        reader.tolerate("HAND-005", "server_info has no name")
+        reader.tolerate("HAND-005", "server_info has no name and version that are strings")
         return None
 
 
@@ -162,7 +162,7 @@ _OFFER: Final = msgspec.json.Decoder(_Offer)
 
 
 def read_offer(data: bytes | Raw) -> dict[str, Any]:
-    """The capabilities that a host offers, with their options.
+    """The capabilities that a host offers, with their options; what is false is not offered.
 
     Raises `DecodeFailure` if the offer is no object, or of a version that starts
     with neither 1 nor 2.
@@ -172,7 +172,8 @@ def read_offer(data: bytes | Raw) -> dict[str, Any]:
     if not isinstance(version, str) or version.partition(".")[0] not in ("1", "2"):
         msg = f"protocolVersion: expected {V2!r}, got {version!r:.40}"
         raise DecodeFailure(msg, path="protocolVersion")
-    return _as_object(offer.capabilities) or {}
+    offered = offer.capabilities
+    return _keys_on(cast("dict[str, Any]", offered)) if isinstance(offered, dict) else {}
 
 
 def plugin_answer(

@@ -39,10 +39,10 @@ def read_head(line: bytes) -> Head:
     data = line[:HEAD_BYTES]
     token = b""
     is_request = False
+    before = b"{"
     position = _skip_space(data, 0)
-    if data[position : position + 1] != b"{":
-        return Head()
-    while data[position : position + 1] in (b"{", b","):
+    while data[position : position + 1] == before:
+        before = b","
         position = _skip_space(data, position + 1)
         end = _string_end(data, position)
         if end < 0:

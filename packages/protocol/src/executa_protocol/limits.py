@@ -23,6 +23,9 @@ HEAD_BYTES: Final = 2048
 SAMPLE_BYTES: Final = 120
 """How much of a bad line a diagnostic shows: enough to recognise it, one terminal row or two."""
 
+DIAGNOSTIC_CHARS: Final = 500
+"""A diagnostic's words: what the other side sent stands in them, and may be as long as a line."""
+
 MAX_DEPTH: Final = 128
 """Deepest nesting of arrays and objects in a frame; 64 always works (R-14)."""
 
@@ -37,6 +40,9 @@ MAX_FILE_TRANSPORT: Final = 64 * MIB
 
 READ_CHUNK: Final = 64 * KIB
 """One read: a pipe holds no more, and 128 KiB or more costs a map and unmap for each read."""
+
+POLL_READS: Final = 16
+"""Reads of one poll at most: a pipe at its largest holds 1 MiB, and a writer may keep up."""
 
 WRITE_QUEUE: Final = 2 * MAX_LINE
 """Most bytes that wait for a peer that does not read: one frame at the cap and as much again."""
@@ -87,6 +93,32 @@ CANCEL_GRACE: Final = 5.0
 
 SWEEP_INTERVAL: Final = 0.05
 """Deadlines are checked together, at most this late and never early."""
+
+# --- One host and its plugins ----------------------------------------------------
+
+STARTS_AT_ONCE: Final = 16
+"""Plugins that a host starts at the same time: more of them only time each other out."""
+
+OPEN_REVERSE_CALLS: Final = 4096
+"""Reverse calls of one process that may be open; one more is answered TOO_MANY_CALLS."""
+
+DRAIN_TIMEOUT: Final = 60.0
+"""How long a reload waits for running invokes: as long as a tool may take by default."""
+
+CLEANUP_TIMEOUT: Final = 10.0
+"""How long tidying up at nexus may take in the background before it is given up."""
+
+STDERR_LINES: Final = 200
+"""Lines of stderr that are kept for whoever asks what the plugin said last."""
+
+STDERR_LINE_CHARS: Final = 2000
+"""Characters of one kept line; a longer one is cut."""
+
+STDERR_PER_SECOND: Final = 200
+"""Lines of stderr a second that followers get of one process; the rest is counted."""
+
+NOISE_PER_SECOND: Final = 50
+"""Diagnostics a second that followers get of one process; the rest is counted."""
 
 # --- Tokens (seed lifecycle, Per-invoke context; R-39) --------------------------
 

@@ -81,7 +81,11 @@ class Token(Struct, frozen=True):
     scopes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Token(expires_at={self.expires_at!r}, scopes={self.scopes!r})"
+        return _shown(self, "expires_at", "scopes")
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """What pretty printers show, which look at all members otherwise."""
+        return _pairs(self, "expires_at", "scopes")
 
 
 class InvokeOpening(Struct, frozen=True):
@@ -112,7 +116,11 @@ class InvokeGrant(Struct, frozen=True):
     credentials: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"InvokeGrant(grants={self.grants!r}, granted_tools={self.granted_tools!r})"
+        return _shown(self, "grants", "granted_tools")
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """See `Token`."""
+        return _pairs(self, "grants", "granted_tools")
 
 
 class MintedAgentSession(Struct, frozen=True):
@@ -132,7 +140,11 @@ class MintedAgentSession(Struct, frozen=True):
     label: str | UnsetType = UNSET
 
     def __repr__(self) -> str:
-        return f"MintedAgentSession(app_session_uuid={self.app_session_uuid!r})"
+        return _shown(self, "app_session_uuid", "thread_id")
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """See `Token`."""
+        return _pairs(self, "app_session_uuid", "thread_id")
 
 
 class HostTool(Struct, frozen=True):
@@ -227,3 +239,13 @@ class Nexus(Protocol):
     async def aclose(self) -> None:
         """Let go of connections. Idempotent."""
         ...
+
+
+def _pairs(struct: Struct, *names: str) -> list[tuple[str, Any]]:
+    """The members that may be shown; never a token or a credential."""
+    return [(name, getattr(struct, name)) for name in names]
+
+
+def _shown(struct: Struct, *names: str) -> str:
+    members = ", ".join(f"{name}={value!r}" for name, value in _pairs(struct, *names))
+    return f"{type(struct).__name__}({members})"

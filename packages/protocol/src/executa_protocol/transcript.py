@@ -1,8 +1,9 @@
 """What a trace is made of: one event for each thing that a host saw or did.
 
 The demo's timeline, recordings and the viewers are drawn from these. `at` is epoch
-seconds, durations are milliseconds, `plugin` is the plugin's name. No event holds a
-token or a credential; `Frame` holds a line after redaction.
+seconds, durations are milliseconds, `plugin` is the plugin's name, `user_id` whose plugin
+it is, empty for the local user. No event holds a token or a credential; `Frame` holds a line
+after redaction.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from executa_protocol import codec
+
 
 class Event(Struct, tag_field="event", omit_defaults=True, kw_only=True):
     """Base of all trace events."""
 
     at: float
     plugin: str = ""
+    user_id: str = ""
 
 
 class Spawned(Event, tag="spawned"):
@@ -81,12 +85,26 @@ class InvokeEnded(Event, tag="invoke_end"):
     tokens: int = 0
     storage_calls: int = 0
     agent_runs: int = 0
+    nested_calls: int = 0
     frames: int = 0
+    frame_bytes: int = 0
+    progress: int = 0
+    progress_dropped: int = 0
     denied: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
     calls: int = 0
     calls_cap: int = 0
     tokens_used: int = 0
     tokens_cap: int = 0
+
+
+class CancelEnded(Event, tag="cancel_end"):
+    """What became of a cancelled invoke: `outcome` is a word of R-45, or ``unanswered``."""
+
+    invoke_id: str
+    outcome: str
+    reason: str = ""
 
 
 class ReverseStarted(Event, tag="reverse"):
@@ -169,6 +187,7 @@ AnyEvent = (
     | Exited
     | InvokeStarted
     | InvokeEnded
+    | CancelEnded
     | ReverseStarted
     | ReverseEnded
     | RunFrame
@@ -182,15 +201,15 @@ AnyEvent = (
 Trace = Callable[[AnyEvent], None]
 """Whoever follows a host gets one of these. It must not raise or block."""
 
-_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(AnyEvent)
 
 
 def encode_event(event: AnyEvent) -> bytes:
-    """One line of a transcript, without its LF."""
-    return _ENCODER.encode(event)
+    """One line of a transcript, without its LF. Raises `NotEncodable`."""
+    return codec.encode(event)
 
 
 def decode_event(line: bytes) -> AnyEvent:
-    """Read a line of a transcript. Raises `msgspec.DecodeError`."""
-    return _DECODER.decode(line)
+    """Read a line of a transcript. Raises `DecodeFailure`."""
+    codec.check_content(line)
+    return codec.decode(line, _DECODER)

@@ -30,8 +30,15 @@ _SECRET: Final = re.compile(
     r"|\b[a-z][a-z0-9+.-]*://\S+"  # a URL: its query may be a signature
 )
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-_TIMEOUT_ROWS: Final = {"sampling": "SAMPLING_TIMEOUT", "storage": "STORAGE_TIMEOUT"}
 _UNAUTHORIZED: Final = (401, 403)
+
+
+class NexusTimeout(NexusError, TimeoutError):
+    """Nexus did not answer in time.
+
+    A `TimeoutError` too: whoever waits for nexus with a time-out of their own answers both
+    alike, with the code that their chapter has for it.
+    """
 
 
 def shown(text: str, *secrets: str) -> str:
@@ -66,14 +73,9 @@ def refused(
     )
 
 
-def late(chapter: Chapter, seconds: float) -> NexusError:
+def late(seconds: float) -> NexusTimeout:
     """Nexus did not answer in time."""
-    text = f"nexus did not answer within {seconds:g} s"
-    row = _TIMEOUT_ROWS.get(chapter)
-    if row is None:
-        return NexusError(text)
-    found = by_symbol(row)
-    return NexusError(text, code=found.number, symbol=found.symbol)
+    return NexusTimeout(f"no answer from nexus within {seconds:g} s")
 
 
 def unreadable(what: str, fault: Exception) -> NexusError:

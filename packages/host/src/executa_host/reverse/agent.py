@@ -4,15 +4,20 @@ The token that nexus mints stays in the cache; what a plugin gets is the uuid (s
 agent-sessions, Auth chain).
 """
 
+import asyncio
 import contextlib
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from msgspec import UNSET
 
 from executa_host.agent_sessions import AgentSessionEntry, AgentSessions, Owner
 from executa_host.reverse.call import Failed, ReverseCall
+from executa_host.reverse.upstream import ask
+from executa_host.runtime import Runtime
 from executa_protocol import codec
 from executa_protocol.codes import wire_error
+from executa_protocol.limits import AGENT_OTHER_TIMEOUT
 from executa_protocol.methods.agent import (
     SessionCancelParams,
     SessionCreateParams,
@@ -37,9 +42,10 @@ _LIST_DEFAULT: Final = 50
 class AgentCalls:
     """The calls about agent sessions, over the cache and `nexus`."""
 
-    def __init__(self, nexus: Nexus, cache: AgentSessions) -> None:
+    def __init__(self, nexus: Nexus, cache: AgentSessions, runtime: Runtime) -> None:
         self._nexus = nexus
         self._cache = cache
+        self._runtime = runtime
 
     async def create(self, call: ReverseCall) -> bytes:
         """`agent/session.create` (R-38)."""
@@ -49,11 +55,9 @@ class AgentCalls:
         if wanted is not UNSET and "*" not in granted and wanted not in granted:
             text = f"fixed_client_id: {wanted!r} is not in the granted tools"
             raise Failed(wire_error("AGENT_TOOL_NOT_GRANTED", text))
-        token = call.invoke.grant.sampling_token
         params.context = UNSET
-        minted = await self._nexus.create_agent_session(
-            "" if token is None else token.value, params
-        )
+        creating = self._nexus.create_agent_session(sampling_token(call), params)
+        minted = await ask(creating, "agent", call.method.timeout)
         self._cache.add(minted, owner_of(call))
         return codec.encode(_created(minted))
 
@@ -61,7 +65,8 @@ class AgentCalls:
         """`agent/session.cancel`: ends the upstream run; the pending `run` answers (R-32)."""
         params: SessionCancelParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call), even_expired=True)
-        cancelled = await self._cancel_run(entry, params.run_id)
+        run = entry.runs.get(params.run_id)
+        cancelled = run is not None and await run.cancel()
         return codec.encode(CancelRunResult(cancelled=cancelled, run_id=params.run_id))
 
     async def history(self, call: ReverseCall) -> bytes:
@@ -77,10 +82,8 @@ class AgentCalls:
         uuid = params.app_session_uuid
         if self._cache.knows(uuid):
             entry = self._cache.find(uuid, owner, even_expired=True)
-            for run_id in list(entry.runs):
-                await self._cancel_run(entry, run_id)
-            self._cache.discard(uuid)
-            await self.forget(entry)
+            self._cache.discard(entry)  # before anything can be begun on it
+            await asyncio.wait((self.forget(entry),))
         return codec.encode(SessionDeleteResult())
 
     async def list_own(self, call: ReverseCall) -> bytes:
@@ -99,35 +102,56 @@ class AgentCalls:
         params: SessionRefreshParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call))
         ttl = None if params.ttl_seconds is UNSET else params.ttl_seconds
-        entry.minted = await self._nexus.refresh_agent_session(
-            entry.minted.token, params.app_session_uuid, ttl
-        )
+        await refresh(self._nexus, self._cache, entry, call, ttl)
         return codec.encode(
             SessionRefreshResult(
-                app_session_uuid=params.app_session_uuid, expires_at=entry.minted.expires_at
+                app_session_uuid=params.app_session_uuid, expires_at=entry.expires_at
             )
         )
 
-    async def forget(self, entry: AgentSessionEntry) -> None:
-        """End it upstream too; where that fails it ends there with its life."""
+    def forget(self, entry: AgentSessionEntry) -> "asyncio.Task[None]":
+        """Cancel its live runs and end it upstream, whoever waits for that.
+
+        Where it cannot be ended it ends with its life.
+        """
+        within = self._runtime.patience.cleanup
+        what = "deleting an agent session at nexus"
+        return self._runtime.background.run(partial(self._forget, entry), what, within)
+
+    async def _forget(self, entry: AgentSessionEntry) -> None:
+        await asyncio.gather(*(run.cancel() for run in list(entry.runs.values())))
         with contextlib.suppress(NexusError):
             uuid = entry.minted.app_session_uuid
             await self._nexus.delete_agent_session(entry.minted.token, uuid)
 
-    async def _cancel_run(self, entry: AgentSessionEntry, run_id: str) -> bool:
-        asked = entry.runs.get(run_id)
-        if asked is None or asked.is_set():
-            return False
-        asked.set()
-        # Ended here it is in any case; upstream it ends with its stream.
-        with contextlib.suppress(NexusError):
-            await self._nexus.cancel_run(entry.minted.token, run_id)
-        return True
+
+async def refresh(
+    nexus: Nexus,
+    cache: AgentSessions,
+    entry: AgentSessionEntry,
+    call: ReverseCall,
+    ttl_seconds: int | None = None,
+) -> None:
+    """Get a new token for an agent session whose own may be old.
+
+    One that has expired opens nothing any more; the invoke's sampling token does (*observed*).
+    """
+    now = cache.clock()
+    token = sampling_token(call) if entry.token_expires_soon(now) else entry.minted.token
+    uuid = entry.minted.app_session_uuid
+    asking = nexus.refresh_agent_session(token, uuid, ttl_seconds)
+    entry.renew(await ask(asking, "agent", AGENT_OTHER_TIMEOUT), cache.clock())
 
 
 def owner_of(call: ReverseCall) -> Owner:
     """Who calls: an agent session belongs to a user and a plugin."""
     return call.invoke.user_id, call.connection.name
+
+
+def sampling_token(call: ReverseCall) -> str:
+    """The value of the invoke's token; the gate has seen that it is there."""
+    token = call.invoke.grant.sampling_token
+    return "" if token is None else token.value
 
 
 def _created(minted: MintedAgentSession) -> SessionCreateResult:
@@ -143,7 +167,7 @@ def _created(minted: MintedAgentSession) -> SessionCreateResult:
 
 
 def _listed(entry: AgentSessionEntry) -> SessionEntry:
-    minted: Any = entry.minted
+    minted = entry.minted
     return SessionEntry(
         app_session_uuid=minted.app_session_uuid,
         kind=minted.kind,
@@ -152,5 +176,5 @@ def _listed(entry: AgentSessionEntry) -> SessionEntry:
         label=minted.label,
         created_at=entry.created_at,
         last_active_at=entry.last_active_at,
-        expires_at=minted.expires_at,
+        expires_at=entry.expires_at,
     )

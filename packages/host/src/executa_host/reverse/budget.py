@@ -14,8 +14,11 @@ from executa_protocol.nexus import Caps
 class Ledger(Struct):
     """What an invoke used, itself and everything nested under it.
 
-    `frames` are run frames that reached a plugin, `frame_bytes` their size; `denied`
-    counts refused reverse calls.
+    Calls count when they are let through, also if they fail. `completions` are those of
+    `sampling_calls` that came as `agent/complete`. `frames` are run frames that were
+    buffered for a plugin, `frame_bytes` their size. `progress` events were passed on,
+    `progress_dropped` were not. `denied` counts refused reverse calls. `bytes_in` came from
+    the plugin (results, params of reverse calls), `bytes_out` went to it.
     """
 
     sampling_calls: int = 0
@@ -26,16 +29,19 @@ class Ledger(Struct):
     nested_calls: int = 0
     frames: int = 0
     frame_bytes: int = 0
+    progress: int = 0
+    progress_dropped: int = 0
     denied: int = 0
-
-    def add(self, other: "Ledger") -> None:
-        """Count what a nested invoke used as used here too."""
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+    bytes_in: int = 0
+    bytes_out: int = 0
 
 
 class Budget:
-    """The purse of one root invoke. Over budget is terminal for it: later calls fail too."""
+    """The purse of one root invoke. Over budget is terminal for it: later calls fail too.
+
+    What is asked for is reserved before the call and settled after it, so that calls side
+    by side cannot spend the same tokens.
+    """
 
     def __init__(self, caps: Caps | None = None) -> None:
         self.caps = caps or Caps()
@@ -55,28 +61,35 @@ class Budget:
             # The call asks for too much; the invoke may still make smaller ones.
             text = f"maxTokens {max_tokens:,} is over the {caps.tokens_per_call:,} of one call"
             return Refusal("budget", "SAMPLING_MAX_TOKENS_EXCEEDED", text)
-        if self.calls >= caps.sampling_calls:
-            text = f"all {caps.sampling_calls} model calls of this invoke are used"
-            return self._exhaust("model", "SAMPLING_MAX_CALLS_EXCEEDED", text)
+        if (refusal := self._take_call()) is not None:
+            return refusal
         if self.tokens + max_tokens > caps.tokens:
-            left = max(0, caps.tokens - self.tokens)
-            text = f"{max_tokens:,} tokens asked, {left:,} of {caps.tokens:,} left in this invoke"
+            self.calls -= 1
+            text = f"{max_tokens:,} tokens asked, {self.tokens_left:,} of {caps.tokens:,} left"
             return self._exhaust("model", "SAMPLING_MAX_TOKENS_EXCEEDED", text)
-        self.calls += 1
         self.tokens += max_tokens
         return None
 
-    def reserve_run(self) -> Refusal | None:
-        """Take one model call for an agent run, whose tokens are known at its end."""
-        refusal = self.reserve(0)
-        if refusal is None and self.tokens >= self.caps.tokens:
+    def reserve_run(self, wanted: int) -> int | Refusal:
+        """Take one model call and up to `wanted` tokens for an agent run.
+
+        A run is one call that takes what it gets (R-35): the tokens reserved, or why not.
+        """
+        if (spent := self._spent.get("model")) is not None:
+            return spent
+        if (refusal := self._take_call()) is not None:
+            return refusal
+        given = min(wanted, self.tokens_left)
+        if given < 1:
             self.calls -= 1
             text = f"all {self.caps.tokens:,} tokens of this invoke are used"
             return self._exhaust("model", "SAMPLING_MAX_TOKENS_EXCEEDED", text)
-        return refusal
+        self.tokens += given
+        return given
 
     @property
     def tokens_left(self) -> int:
+        """Tokens that are neither spent nor reserved."""
         return max(0, self.caps.tokens - self.tokens)
 
     def settle(self, reserved: int, used: int) -> None:
@@ -99,6 +112,13 @@ class Budget:
             return False
         self.nested += 1
         return True
+
+    def _take_call(self) -> Refusal | None:
+        if self.calls >= self.caps.sampling_calls:
+            text = f"all {self.caps.sampling_calls} model calls of this invoke are used"
+            return self._exhaust("model", "SAMPLING_MAX_CALLS_EXCEEDED", text)
+        self.calls += 1
+        return None
 
     def _exhaust(self, purse: str, row: str, text: str) -> Refusal:
         refusal = Refusal("budget", row, text)

@@ -7,23 +7,31 @@ from msgspec import Raw, Struct, UnsetType
 from executa_host.connection import Connection
 from executa_host.invocation import ActiveInvoke
 from executa_protocol.codes import ErrorObject
+from executa_protocol.envelope import Id
 from executa_protocol.errors import ExecutaError
 from executa_protocol.gate import Refusal
 from executa_protocol.methods.info import MethodInfo
 
 
-class ReverseCall(Struct):
+class ReverseCall(Struct, kw_only=True, eq=False):
     """A call that has passed negotiated, manifest and correlate.
 
-    `raw` are its params as they came, `params` the method's struct once read.
+    `name` is the method as the plugin spelled it, `number` counts the calls of its invoke.
+    `raw` are its params as they came, `params` the method's struct once read. `tokens` is
+    what it used, `answered` whether the plugin has its answer.
     """
 
     connection: Connection
+    identity: Id
+    name: str
     method: MethodInfo
     raw: Raw | UnsetType
     invoke: ActiveInvoke
+    number: int
+    started: float
     params: Any = None
     tokens: int = 0
+    answered: bool = False
 
 
 class Refused(ExecutaError):

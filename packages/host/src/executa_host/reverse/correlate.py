@@ -24,19 +24,25 @@ _NEEDS: Final = ("params.context.invoke_id",)
 def correlate(
     params: bytes | Raw | UnsetType, active: Mapping[str, ActiveInvoke]
 ) -> ActiveInvoke | Refusal:
-    """The invoke that the call names or must mean, or why there is none."""
+    """The invoke that the call names or must mean, or why there is none.
+
+    One whose answer has come is no longer active, also if its end has not been seen to yet.
+    """
     named, hint = _read_names(params)
     if named is not None:
         invoke = active.get(named)
-        if invoke is not None:
+        if invoke is not None and not invoke.answered:
             return invoke
         text = f"invoke {named[:40]!r} is not active: it has ended, or this host never began it"
         return Refusal("correlate", "UNKNOWN_INVOKE_CONTEXT", text, _NEEDS)
-    if len(active) == 1:
-        return next(iter(active.values()))
-    if hint is not None and hint in active:
-        return active[hint]
-    count = len(active) or "no"
+    running = [invoke for invoke in active.values() if not invoke.answered]
+    if len(running) == 1:
+        return running[0]
+    if hint is not None:
+        for invoke in running:
+            if invoke.invoke_id == hint:
+                return invoke
+    count = len(running) or "no"
     text = f"{count} invokes are active and the call does not say which one it belongs to"
     return Refusal("correlate", "MISSING_INVOKE_CONTEXT", text, _NEEDS)
 

@@ -6,104 +6,132 @@ result, by the step that refused it, or by what ended its invoke.
 """
 
 import asyncio
-import time
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, cast
+from typing import Final
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET
 
 from executa_host.connection import Connection
-from executa_host.phases import ms_since
+from executa_host.invocation import ActiveInvoke
+from executa_host.reverse import records
 from executa_host.reverse.call import Failed, Refused, ReverseCall, insist
 from executa_host.reverse.correlate import correlate
+from executa_host.reverse.progress import take_progress
+from executa_host.reverse.tokens import Tokens
 from executa_host.reverse.upstream import upstream_error
-from executa_protocol import gate, transcript
-from executa_protocol.codes import ErrorObject, find, wire_error
+from executa_host.runtime import Runtime
+from executa_protocol import gate
+from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.envelope import Id, Message
-from executa_protocol.errors import DecodeFailure, RpcError, StrictRefusal, UsageError
+from executa_protocol.errors import DecodeFailure, RpcError, StrictRefusal
 from executa_protocol.gate import Refusal
-from executa_protocol.limits import TOKEN_RENEW_BEFORE
+from executa_protocol.limits import OPEN_REVERSE_CALLS
 from executa_protocol.methods import METHODS, canonical_name
 from executa_protocol.methods.info import MethodInfo
 from executa_protocol.methods.progress import METHOD as PROGRESS
-from executa_protocol.methods.progress import read_progress
 from executa_protocol.methods.reading import refusal as invalid_params
-from executa_protocol.nexus import InvokeGrant, Nexus, NexusError, Token
+from executa_protocol.nexus import NexusError
+
+_log: Final = logging.getLogger(__name__)
+
+_NAME_CHARS: Final = 80
+"""Of a method that a plugin made up: what followers get to see."""
 
 Serve = Callable[[ReverseCall], Awaitable[bytes]]
 """Serves a call that has passed the gate; gives the encoded result."""
 
 
-class Trouble(Protocol):
-    """Where a fault of the host itself is told in full."""
-
-    def __call__(self, what: str, fault: BaseException) -> None: ...
-
-
 class Gateway:
-    """Lets reverse calls through or turns them down. `routes` serve what passes, by method."""
+    """Lets reverse calls through or turns them down. `serve` says what serves what passes."""
 
-    def __init__(
-        self, nexus: Nexus, routes: Mapping[str, Serve], *, strict: bool, trouble: Trouble
-    ) -> None:
-        self._nexus = nexus
+    def __init__(self, runtime: Runtime, tokens: Tokens) -> None:
+        self._runtime = runtime
+        self._strict = runtime.strict
+        self._tokens = tokens
+        self._routes: Mapping[str, Serve] = {}
+
+    def serve(self, routes: Mapping[str, Serve]) -> None:
+        """Serve these methods."""
         self._routes = routes
-        self._strict = strict
-        self._trouble = trouble
-
-    def take(self, connection: Connection, request: Message) -> None:
-        """Begin to serve a request; it is answered whenever it is ready."""
-        serving = self._answer(connection, request)
-        task = asyncio.get_running_loop().create_task(serving)
-        connection.reverse_tasks.add(task)
-        task.add_done_callback(connection.reverse_tasks.discard)
 
     def note(self, connection: Connection, notification: Message) -> None:
-        """Pass progress on to whoever follows its invoke; drop any other notification.
+        """Take progress, and drop any other notification: none is ever answered."""
+        try:
+            name = canonical_name(str(notification.method), connection.reader)
+        except StrictRefusal:
+            return
+        if name == PROGRESS:
+            take_progress(connection, notification, self._runtime.clock)
 
-        A notification is never answered, so what is wrong with one is dropped too.
+    def take(self, connection: Connection, request: Message) -> None:
+        """Turn a request down at once, or begin to serve it.
+
+        Which invoke it belongs to is decided now, in the order in which lines came.
         """
-        reader = connection.reader()
-        if canonical_name(str(notification.method), reader) != PROGRESS:
-            return
-        invoke = correlate(notification.params, connection.invokes)
-        if isinstance(invoke, Refusal) or isinstance(notification.params, UnsetType):
-            return
-        try:
-            params = read_progress(notification.params, reader)
-        except (DecodeFailure, StrictRefusal):
-            return
-        data = Raw(b"null") if params.data is UNSET else params.data
-        event = transcript.Progress(
-            at=time.time(), plugin=connection.name, invoke_id=invoke.invoke_id, params=data
-        )
-        connection.emit(event)
-        if invoke.on_progress is not None:
-            invoke.on_progress(data)
-
-    async def _answer(self, connection: Connection, request: Message) -> None:
-        """Serve one request and answer it, whatever happens."""
+        name = str(request.method)
+        started = self._runtime.clock.monotonic()
+        owner = correlate(request.params, connection.invokes)
         identity: Id = None if request.id is UNSET else request.id
-        record = _Record(connection, str(request.method))
         try:
-            method = self._known(canonical_name(record.name, connection.reader()))
-            record.begin(self._correlated(connection, method, request))
-            result = await self._served(record.correlated)
-        except Refused as turned_down:
-            record.end(turned_down.refusal.error, turned_down.refusal)
-            connection.peer.fail(identity, turned_down.refusal.error)
-        except asyncio.CancelledError:
-            error = wire_error("INVOKE_CANCELLED", "the invoke that this call belongs to has ended")
-            record.end(error)
+            method = self._known(canonical_name(name, connection.reader))
+            insist(gate.check_negotiated(method, connection.negotiated, strict=self._strict))
+            insist(gate.check_manifest(method, connection.declared, strict=self._strict))
+            invoke = _correlated(owner)
+            _check_open(connection)
+        except (Refused, Failed, StrictRefusal) as no:
+            error = _error_of(name, no)
+            whose = None if isinstance(owner, Refusal) else owner
+            records.turned_down(connection, name[:_NAME_CHARS], whose, error, no)
             connection.peer.fail(identity, error)
+            return
+        invoke.reverse_count += 1
+        self._begin(
+            ReverseCall(
+                connection=connection,
+                identity=identity,
+                name=name,
+                method=method,
+                raw=request.params,
+                invoke=invoke,
+                number=invoke.reverse_count,
+                started=started,
+            )
+        )
+
+    def _begin(self, call: ReverseCall) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(call))
+        tasks = call.connection.reverse_tasks
+        tasks.add(task)
+        call.invoke.serve(task)
+
+        def ended(task: "asyncio.Task[None]") -> None:
+            tasks.discard(task)
+            if not call.answered:  # it was cancelled before its first step
+                self._fail(call, _ended_error())
+
+        task.add_done_callback(ended)
+
+    async def _serve(self, call: ReverseCall) -> None:
+        """Serve one call and answer it, whatever happens."""
+        records.began(call)
+        try:
+            result = await self._served(call)
+        except asyncio.CancelledError:
+            self._fail(call, _ended_error())
             raise
         except Exception as fault:  # noqa: BLE001 - every request is answered (R-04)
-            error = self._error_of(record.name, fault)
-            record.end(error)
-            connection.peer.fail(identity, error)
+            refusal = fault.refusal if isinstance(fault, Refused) else None
+            self._fail(call, _error_of(call.method.name, fault), refusal)
         else:
-            record.end(None)
-            connection.peer.reply(identity, result)
+            records.ended(call, None, None, self._runtime.clock.monotonic(), len(result))
+            call.answered = True
+            call.connection.peer.reply(call.identity, result)
+
+    def _fail(self, call: ReverseCall, error: ErrorObject, refusal: Refusal | None = None) -> None:
+        records.ended(call, error, refusal, self._runtime.clock.monotonic(), 0)
+        call.answered = True
+        call.connection.peer.fail(call.identity, error)
 
     # --- The chain ----------------------------------------------------------------------
 
@@ -115,128 +143,49 @@ class Gateway:
             raise Failed(wire_error("UNMAPPED_METHOD", f"this host does not serve {name}"))
         return method
 
-    def _correlated(
-        self, connection: Connection, method: MethodInfo, request: Message
-    ) -> ReverseCall:
-        manifest = connection.manifest
-        declared = manifest.declared() if manifest else ()
-        insist(gate.check_negotiated(method, connection.negotiated, strict=self._strict))
-        insist(gate.check_manifest(method, declared, strict=self._strict))
-        invoke = correlate(request.params, connection.invokes)
-        if isinstance(invoke, Refusal):
-            raise Refused(invoke)
-        return ReverseCall(connection, method, request.params, invoke)
-
     async def _served(self, call: ReverseCall) -> bytes:
         method, invoke = call.method, call.invoke
         insist(gate.check_grant(method, invoke.grant.grants))
-        token = await self._fresh_token(call)
-        insist(gate.check_token(method, token, time.time()))
+        before = invoke.grant
+        token = await self._tokens.fresh(method, invoke)
+        if invoke.grant is not before:  # renewed, and the user may have changed his mind
+            insist(gate.check_grant(method, invoke.grant.grants))
+        insist(gate.check_token(method, token, self._runtime.clock.now()))
         if method.read is not None:
-            call.params = method.read(call.raw, call.connection.reader())
+            call.params = method.read(call.raw, call.connection.reader)
         scope = getattr(call.params, "scope", UNSET)
         insist(gate.check_scope(method, None if scope is UNSET else scope, token))
         return await self._routes[method.name](call)
 
-    async def _fresh_token(self, call: ReverseCall) -> Token | None:
-        """The invoke's token, renewed if it is about to expire (R-39)."""
-        invoke = call.invoke
-        token = _token_of(call.method, invoke.grant)
-        if token is None or token.expires_at - time.time() > TOKEN_RENEW_BEFORE:
-            return token
-        if invoke.renewing is None:
-            # One renewal for all calls that find the token old at the same time.
-            renewal = self._nexus.renew_invoke(invoke.invoke_id)
-            invoke.renewing = asyncio.ensure_future(renewal)
-        try:
-            invoke.grant = await asyncio.shield(invoke.renewing)
-        finally:
-            invoke.renewing = None
-        return _token_of(call.method, invoke.grant)
 
-    # --- Answers and trace -----------------------------------------------------------------
-
-    def _error_of(self, name: str, fault: Exception) -> ErrorObject:
-        method = METHODS.get(name)
-        if isinstance(fault, Failed):
-            return fault.error
-        if isinstance(fault, DecodeFailure | StrictRefusal):
-            return invalid_params(fault, "INVALID_PARAMS" if method is None else method.invalid)
-        if isinstance(fault, NexusError):
-            return upstream_error("" if method is None else method.chapter, fault)
-        if isinstance(fault, RpcError):
-            return ErrorObject(fault.code, fault.message, fault.data or UNSET)
-        self._trouble(f"serving {name}", fault)
-        return wire_error("INTERNAL_ERROR", "the host failed to serve this call")
+def _correlated(owner: ActiveInvoke | Refusal) -> ActiveInvoke:
+    if isinstance(owner, Refusal):
+        raise Refused(owner)
+    return owner
 
 
-class _Record:
-    """What the trace and the ledger get to know of one reverse call."""
-
-    def __init__(self, connection: Connection, name: str) -> None:
-        self.name = name
-        self._connection = connection
-        self._call: ReverseCall | None = None
-        self._number = 0
-        self._started = time.monotonic()
-
-    @property
-    def correlated(self) -> ReverseCall:
-        """The call; it has begun."""
-        if self._call is None:
-            msg = f"{self.name} has not been correlated"
-            raise UsageError(msg)
-        return self._call
-
-    def begin(self, call: ReverseCall) -> None:
-        """The call belongs to an invoke now, and ends with it."""
-        self._call = call
-        invoke = call.invoke
-        invoke.reverse_count += 1
-        self._number = invoke.reverse_count
-        task = asyncio.current_task()
-        if task is not None:
-            invoke.tasks.add(task)
-            task.add_done_callback(invoke.tasks.discard)
-        self._connection.emit(
-            transcript.ReverseStarted(
-                at=time.time(),
-                plugin=self._connection.name,
-                method=self.name,
-                call=self._number,
-                invoke_id=invoke.invoke_id,
-            )
-        )
-
-    def end(self, error: ErrorObject | None, refusal: Refusal | None = None) -> None:
-        """The call is about to be answered."""
-        call = self._call
-        if refusal is not None and call is not None:
-            call.invoke.ledger.denied += 1
-        row = None if error is None else find(error.code, _symbol_of(error))
-        self._connection.emit(
-            transcript.ReverseEnded(
-                at=time.time(),
-                plugin=self._connection.name,
-                method=self.name,
-                call=self._number,
-                verdict="served" if error is None else "refused" if refusal else "failed",
-                ms=ms_since(self._started),
-                invoke_id="" if call is None else call.invoke.invoke_id,
-                step="" if refusal is None else refusal.step,
-                code=0 if error is None else error.code,
-                symbol="" if row is None else row.symbol,
-                message="" if error is None else error.message,
-                tokens=0 if call is None else call.tokens,
-            )
-        )
+def _check_open(connection: Connection) -> None:
+    if len(connection.reverse_tasks) >= OPEN_REVERSE_CALLS:
+        text = f"{OPEN_REVERSE_CALLS:,} calls are open; wait for answers"
+        raise Failed(wire_error("TOO_MANY_CALLS", text))
 
 
-def _token_of(method: MethodInfo, grant: InvokeGrant) -> Token | None:
-    return grant.storage_token if method.chapter == "storage" else grant.sampling_token
+def _ended_error() -> ErrorObject:
+    return wire_error("INVOKE_CANCELLED", "the invoke that this call belongs to has ended")
 
 
-def _symbol_of(error: ErrorObject) -> str:
-    data: object = error.data
-    symbol = cast("dict[str, object]", data).get("errorCode") if isinstance(data, dict) else None
-    return symbol if isinstance(symbol, str) else ""
+def _error_of(name: str, fault: Exception) -> ErrorObject:
+    """The answer that a fault means. The full story of one of our own goes to the log."""
+    method = METHODS.get(name)
+    if isinstance(fault, Refused):
+        return fault.refusal.error
+    if isinstance(fault, Failed):
+        return fault.error
+    if isinstance(fault, DecodeFailure | StrictRefusal):
+        return invalid_params(fault, "INVALID_PARAMS" if method is None else method.invalid)
+    if isinstance(fault, NexusError):
+        return upstream_error("" if method is None else method.chapter, fault)
+    if isinstance(fault, RpcError):
+        return ErrorObject(fault.code, fault.message, fault.data or UNSET)
+    _log.error("serving %s failed", name, exc_info=fault)
+    return wire_error("INTERNAL_ERROR", "the host failed to serve this call")

@@ -1,7 +1,7 @@
 """Tools that a run's model calls and the host executes, as invokes nested in its own (R-36)."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Protocol
 
 from msgspec import Raw, Struct
@@ -22,6 +22,10 @@ class ToolRunner(Protocol):
 
     def served_tools(self, user_id: str) -> dict[str, Tool]:
         """The tools that can be executed for this user now, by ``PLUGIN.TOOL``."""
+        ...
+
+    async def learn(self, user_id: str, tools: Iterable[str]) -> None:
+        """Let plugins whose tools are granted by name say what they offer."""
         ...
 
     def invoke_nested(

@@ -9,6 +9,7 @@ from executa_host.reverse.nested import ToolRunner
 from executa_host.reverse.runs import AgentRuns
 from executa_host.reverse.sampling import Sampling
 from executa_host.reverse.storage import Storage
+from executa_host.runtime import Runtime
 from executa_protocol.nexus import Nexus
 
 _STORAGE = (
@@ -25,11 +26,11 @@ _STORAGE = (
 
 
 def routes(
-    nexus: Nexus, cache: AgentSessions, agent: AgentCalls, runner: ToolRunner
+    nexus: Nexus, cache: AgentSessions, agent: AgentCalls, runner: ToolRunner, runtime: Runtime
 ) -> Mapping[str, Serve]:
     """Every method that this host serves."""
     sampling = Sampling(nexus)
-    runs = AgentRuns(nexus, cache, runner)
+    runs = AgentRuns(nexus, cache, runner, runtime)
     storage = Storage(nexus)
     return {
         "sampling/createMessage": sampling.sample,

@@ -1,17 +1,17 @@
 """Serves `sampling/createMessage` and `agent/complete`: one completion within the budget."""
 
-import asyncio
 from typing import Final
 
 from msgspec import UNSET
 
-from executa_host.reverse.call import Failed, ReverseCall, insist
+from executa_host.reverse.agent import sampling_token
+from executa_host.reverse.call import ReverseCall, insist
+from executa_host.reverse.upstream import ask
 from executa_protocol import codec
-from executa_protocol.codes import wire_error
 from executa_protocol.limits import SAMPLING_TIMEOUT
 from executa_protocol.methods.agent import CompleteParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
-from executa_protocol.nexus import Nexus, Token
+from executa_protocol.nexus import Nexus
 
 CLIENT_TIMEOUT_MIN: Final = 30.0
 CLIENT_TIMEOUT_MAX: Final = 300.0
@@ -44,37 +44,37 @@ class Sampling:
             model_preferences=asked.model_preferences,
             metadata=asked.metadata,
         )
-        result = await self._complete(call, params, SAMPLING_TIMEOUT)
-        call.invoke.ledger.completions += 1
+        result = await self._complete(call, params, SAMPLING_TIMEOUT, completions=1)
         return codec.encode(result)
 
     async def _complete(
-        self, call: ReverseCall, params: SamplingParams, timeout: float
+        self,
+        call: ReverseCall,
+        params: SamplingParams,
+        timeout: float,
+        *,
+        completions: int = 0,
     ) -> SamplingResult:
         invoke = call.invoke
-        insist(invoke.budget.reserve(params.max_tokens))
+        budget = invoke.budget
+        insist(budget.reserve(params.max_tokens))
+        for ledger in invoke.ledgers():
+            ledger.sampling_calls += 1
+            ledger.completions += completions
         used = 0
         try:
-            async with asyncio.timeout(timeout):
-                result = await self._nexus.sample(_token(invoke.grant.sampling_token), params)
+            sampling = self._nexus.sample(sampling_token(call), params)
+            result = await ask(sampling, call.method.chapter, timeout)
             used = tokens_of(result)
-        except TimeoutError:
-            row = "SAMPLING_TIMEOUT" if call.method.chapter == "sampling" else "AGENT_NEXUS_ERROR"
-            raise Failed(wire_error(row, f"no answer from nexus within {timeout:g} s")) from None
         finally:
             # Also when it failed or was cancelled: what was not used is given back (R-35).
-            invoke.budget.settle(params.max_tokens, used)
+            budget.settle(params.max_tokens, used)
         call.tokens = used
-        invoke.ledger.sampling_calls += 1
-        invoke.ledger.tokens += used
+        for ledger in invoke.ledgers():
+            ledger.tokens += used
         return result
 
 
 def tokens_of(result: SamplingResult) -> int:
     """The output tokens that a completion used."""
     return 0 if result.usage is UNSET else result.usage.output_tokens
-
-
-def _token(token: Token | None) -> str:
-    """The token's value; the gate has seen that it is there."""
-    return "" if token is None else token.value

@@ -1,13 +1,14 @@
 """Serves `storage/*` and `files/*`: counts the call and hands it to nexus as it came."""
 
-import asyncio
+from typing import cast
 
 import msgspec
 from msgspec import UNSET
 
-from executa_host.reverse.call import Failed, ReverseCall, insist
+from executa_host.reverse.call import ReverseCall, insist
+from executa_host.reverse.upstream import ask
 from executa_protocol import codec
-from executa_protocol.codes import wire_error
+from executa_protocol.methods.extensions import wants_found
 from executa_protocol.methods.storage import ScopedParams
 from executa_protocol.nexus import Nexus
 
@@ -22,16 +23,20 @@ class Storage:
         """Any storage or files method."""
         invoke, method = call.invoke, call.method
         insist(invoke.budget.take_storage())
+        for ledger in invoke.ledgers():
+            ledger.storage_calls += 1
         token = invoke.grant.storage_token
+        value = "" if token is None else token.value  # the gate has seen that it is there
         params: ScopedParams = msgspec.structs.replace(call.params, context=UNSET)
-        try:
-            async with asyncio.timeout(method.timeout):
-                answer = await self._nexus.storage(
-                    "" if token is None else token.value, method.name, codec.encode(params)
-                )
-        except TimeoutError:
-            text = f"no answer from nexus within {method.timeout or 0:g} s"
-            raise Failed(wire_error("STORAGE_TIMEOUT", text)) from None
-        finally:
-            invoke.ledger.storage_calls += 1
+        asking = self._nexus.storage(value, method.name, codec.encode(params))
+        answer = await ask(asking, method.chapter, method.timeout)
+        return _with_found(answer) if wants_found(call.name) else answer
+
+
+def _with_found(answer: bytes) -> bytes:
+    """The older name answers `found` beside `exists`, which are the same."""
+    value: object = codec.decode_any(answer)
+    if not isinstance(value, dict) or "exists" not in value:
         return answer
+    members = cast("dict[str, object]", value)
+    return codec.encode(members | {"found": members["exists"]})

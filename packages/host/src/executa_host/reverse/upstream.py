@@ -1,14 +1,27 @@
-"""Failures of nexus as the plugin sees them: by chapter, and without a secret."""
+"""Calls to nexus: bounded in time, and their failures as the plugin sees them.
 
-from typing import Final
+By chapter, and without a secret: what goes out is nexus's own word for what went wrong.
+"""
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from executa_host.reverse.call import Failed
 from executa_protocol.codes import ErrorObject, find, wire_error
 from executa_protocol.nexus import NexusError
+
+T = TypeVar("T")
 
 _UPSTREAM: Final = {
     "sampling": "SAMPLING_PROVIDER_ERROR",
     "agent": "AGENT_NEXUS_ERROR",
     "storage": "STORAGE_UPSTREAM_ERROR",
+}
+_SILENT: Final = {
+    "sampling": "SAMPLING_TIMEOUT",
+    "agent": "AGENT_NEXUS_ERROR",
+    "storage": "STORAGE_TIMEOUT",
 }
 _BUSY: Final = {"sampling": "SAMPLING_QUOTA_EXCEEDED", "storage": "STORAGE_RATE_LIMITED"}
 _STATUS: Final = {
@@ -17,6 +30,17 @@ _STATUS: Final = {
     412: "STORAGE_PRECONDITION_FAILED",
     413: "STORAGE_VALUE_TOO_LARGE",
 }
+
+
+async def ask(work: Coroutine[Any, Any, T], chapter: str, within: float | None) -> T:
+    """Ask nexus, for `within` seconds at most. Raises `Failed` by the chapter's own code."""
+    try:
+        async with asyncio.timeout(within):
+            return await work
+    except TimeoutError as fault:  # ours, or that of a client of nexus, which says how long
+        row = _SILENT.get(chapter, "INTERNAL_ERROR")
+        text = str(fault) or f"no answer from nexus within {within:g} s"
+        raise Failed(wire_error(row, text)) from None
 
 
 def upstream_error(chapter: str, fault: NexusError) -> ErrorObject:
@@ -32,5 +56,5 @@ def upstream_error(chapter: str, fault: NexusError) -> ErrorObject:
     name = _STATUS.get(fault.status) or (_BUSY.get(chapter) if fault.status == 429 else None)
     name = name or _UPSTREAM.get(chapter, "INTERNAL_ERROR")
     if name.startswith("STORAGE_") and chapter != "storage":
-        name = _UPSTREAM[chapter]
+        name = _UPSTREAM.get(chapter, "INTERNAL_ERROR")
     return wire_error(name, str(fault), status=fault.status or None, retry_after=fault.retry_after)

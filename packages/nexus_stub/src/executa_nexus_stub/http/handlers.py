@@ -39,8 +39,8 @@ _REF: Final = msgspec.json.Decoder(RunRef)
 
 
 async def body_of(request: web.Request) -> bytes:
-    """The request's body, its content checked as a line's is (R-14)."""
-    data = await request.read()
+    """The request's body, its content checked as a line's is (R-14); none reads as ``{}``."""
+    data = await request.read() or b"{}"
     try:
         codec.check_content(data)
     except DecodeFailure as fault:
@@ -52,7 +52,7 @@ async def decoded(request: web.Request, decoder: "msgspec.json.Decoder[T]") -> T
     """The body as a struct. Raises `NexusError` (422) that names the member."""
     data = await body_of(request)
     try:
-        return codec.decode(data or b"{}", decoder)
+        return codec.decode(data, decoder)
     except DecodeFailure as fault:
         raise invalid(fault) from None
 
@@ -129,8 +129,7 @@ class Handlers:
         token = bearer(request)
         store, verb = request.path.rsplit("/", 2)[-2:]
         method = f"{'storage' if store == 'kv' else store}/{verb}"
-        params = await body_of(request) or b"{}"
-        data = await self._stub.storage(token, method, params)
+        data = await self._stub.storage(token, method, await body_of(request))
         return web.Response(body=data, content_type="application/json")
 
     async def run_agent(self, request: web.Request) -> web.StreamResponse:

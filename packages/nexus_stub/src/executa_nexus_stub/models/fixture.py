@@ -62,7 +62,7 @@ class FixtureEntry(Struct):
     ns: str
     method: str
     match: FixtureMatch = FixtureMatch()
-    result: Any = None
+    result: Raw = Raw(b"null")
     events: list[FixtureEvent] = msgspec.field(default_factory=list[FixtureEvent])
 
 
@@ -71,6 +71,7 @@ class _RunResult(Struct):
 
 
 DEFAULT: Final = ModelInfo(name="fixture", provider="fixture")
+_RUN_RESULT: Final = msgspec.json.Decoder(_RunResult)
 _ENTRY: Final = msgspec.json.Decoder(FixtureEntry)
 
 
@@ -84,8 +85,8 @@ def read_fixtures(lines: Iterable[str], source: str = "fixture") -> list[Fixture
         try:
             entry = codec.decode(text.encode(), _ENTRY)
             if not entry.events and (entry.ns, entry.method) == _RUN:
-                entry.events = msgspec.convert(entry.result or {}, _RunResult).events
-        except (DecodeFailure, msgspec.ValidationError) as fault:
+                entry.events = codec.decode(entry.result, _RUN_RESULT).events
+        except DecodeFailure as fault:
             msg = f"{source}, line {number}: {fault}"
             raise UsageError(msg) from None
         entries.append(entry)
@@ -119,7 +120,7 @@ class FixtureModel:
         entry = next(filter(None, (self._find(name, request) for name in _COMPLETIONS)), None)
         if entry is None:
             return _estimated(_unmatched(request), "endTurn", request)
-        return _completion(entry.result, request)
+        return _completion(codec.decode_any(entry.result), request)
 
     async def turn(
         self, request: ModelRequest, tools: Sequence[ToolSpec]

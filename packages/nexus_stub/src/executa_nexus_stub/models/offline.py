@@ -72,9 +72,11 @@ class OfflineModel:
                 usage = TokenUsage(count_request(request, tools), count_tokens(_as_text(use.args)))
                 yield TurnEnd("endTurn", usage)
                 return
-        text = _from_results(asked, results) if results else ""
-        if not text:
-            text = extract.answer(read_prompt(request), request.max_tokens)
+        prompt = read_prompt(request)
+        text = _from_results(asked, results)
+        if not text or prompt.brought:
+            left = max(1, request.max_tokens - count_tokens(text))
+            text = f"{text} {extract.answer(prompt, left)}".lstrip()
         completion = _completion(text, request, tools)
         for piece in pieces(completion.text):
             yield TextPiece(piece)

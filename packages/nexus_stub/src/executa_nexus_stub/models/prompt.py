@@ -15,12 +15,10 @@ from executa_nexus_stub.models.text import sentences, words
 from executa_nexus_stub.models.values import as_sentence, decoded, texts_in
 from executa_nexus_stub.models.vocabulary import VERBS
 
-_BLOCK: Final = re.compile(
-    r"<(text|document|context|content|input)>\s*(.+?)\s*</\1>"
-    r'|"""\s*(.+?)\s*"""'
-    r"|^```[^\n]*\n(.+?)^```",
-    re.DOTALL | re.MULTILINE,
-)
+_TAGS: Final = ("text", "document", "context", "content", "input")
+_MARKS: Final = (*((f"<{tag}>", f"</{tag}>") for tag in _TAGS), ('"""', '"""'), ("```", "\n```"))
+"""What stands around marked material; found by plain search, which never looks twice."""
+
 _SUMMARY: Final = re.compile(
     r"\b(?:summar\w+|condense|compress|shorten|outline|brief\w*|tl;?dr|gist|main points?)\b",
     re.IGNORECASE,
@@ -35,14 +33,16 @@ _HEAD: Final = 600
 class Prompt(Struct, frozen=True, kw_only=True):
     """A conversation as the offline model reads it.
 
-    `material` is what it may answer from, `question` the sentence that asks, empty if
-    none does; `summarize` says that the whole is to be made shorter.
+    `material` is what it may answer from, `brought` whether the message itself brought
+    it. `question` is the sentence that asks, empty if none does; `summarize` says that
+    the whole is to be made shorter.
     """
 
     instruction: str
     material: str
     question: str
     summarize: bool
+    brought: bool = False
 
 
 def read_prompt(request: ModelRequest) -> Prompt:
@@ -54,7 +54,8 @@ def read_prompt(request: ModelRequest) -> Prompt:
     text = request.messages[last].text.strip() if last >= 0 else ""
     instruction, material = _split(text)
     earlier = _earlier(request.messages[: max(last, 0)])
-    if not material:
+    brought = bool(material)
+    if not brought:
         if _is_material(text):
             instruction, material = request.system, text
         else:
@@ -64,7 +65,11 @@ def read_prompt(request: ModelRequest) -> Prompt:
     if not material and not question:
         material = text
     return Prompt(
-        instruction=instruction, material=material, question=question, summarize=summarize
+        instruction=instruction,
+        material=material,
+        question=question,
+        summarize=summarize,
+        brought=brought,
     )
 
 
@@ -80,10 +85,12 @@ def quoted(text: str) -> list[str]:
 
 def _split(text: str) -> tuple[str, str]:
     """Instruction and material of one message; material is empty where none stands out."""
-    block = _BLOCK.search(text)
-    if block is not None:
-        inside = next(filter(None, block.groups()[1:]), "")
-        return f"{text[: block.start()]} {text[block.end() :]}".strip(), inside
+    for opening, closing in _MARKS:
+        start, end = text.find(opening), text.rfind(closing)
+        if 0 <= start < end:
+            around = f"{text[:start]} {text[end + len(closing) :]}".strip()
+            if len(around) <= _HEAD:  # else the block is a part of some longer text
+                return around, text[start + len(opening) : end].strip()
     head, found, rest = text.partition("\n\n")
     if not found:
         line, found_line, below = text.partition("\n")
@@ -114,7 +121,10 @@ def _is_material(text: str) -> bool:
 
 
 def _question(instruction: str) -> str:
-    asked = [part for part in sentences(instruction) if part.rstrip("\"'”)").endswith("?")]
+    phrases = [phrase for phrase in quoted(instruction) if phrase.endswith("?")]
+    if phrases:
+        return phrases[0]
+    asked = [part for part in sentences(instruction) if part.endswith("?")]
     if asked:
         return " ".join(asked)
     if _SUMMARY.search(instruction) is None and re.search(

@@ -230,6 +230,8 @@ class _Filler:
         if kind in _FORMATS:
             yield _FORMATS[kind]
         word = self._words[turn % len(self._words)]
+        if turn >= len(self._parts):  # a list longer than the text has sentences
+            yield word if turn < len(self._parts) + len(self._words) else f"{word} {turn}"
         if "pattern" not in schema:
             if re.search(r"keyword|tag|topic|category|label|name$|^id$|word|lang|code", name):
                 yield word

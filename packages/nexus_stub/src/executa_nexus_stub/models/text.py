@@ -13,10 +13,11 @@ from typing import Final
 from executa_nexus_stub.models.vocabulary import STOPWORDS
 
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FRONT_MATTER: Final = re.compile(r"\A\s*---\n.{0,4000}?\n---\n", re.DOTALL)
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z][^<>]{0,300}>", re.DOTALL)
 _IMAGE: Final = re.compile(r"!\[[^\]]{0,300}\]\([^)]{0,600}\)")
 _LINK: Final = re.compile(r"\[([^\]\[]{1,300})\]\([^)]{0,600}\)")
-_EMPHASIS: Final = re.compile(r"(\*\*|__|`)(?=\S)(.{1,400}?)(?<=\S)\1")
+_EMPHASIS: Final = re.compile(r"(?<!\w)(\*\*|\*|``?)(?=\S)([^`*]{1,400}?)(?<=\S)\1(?!\w)")
 _ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+")
 _RULE: Final = re.compile(r"^[\s|:=*_+-]*$")
@@ -26,7 +27,16 @@ _END: Final = re.compile(
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Vol|Jr|Sr)|\b[A-Z])\.$"
 )
+_SHORT: Final = 12
+"""Characters in which an abbreviation and what stands before it fit."""
+
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+
+CELL: Final = " | "
+"""Between the cells of a table's row."""
+
+_LONG: Final = 30
+"""Meaningful words from which on a sentence is more of a list, and worth less."""
 
 
 def sentences(text: str) -> list[str]:
@@ -35,13 +45,14 @@ def sentences(text: str) -> list[str]:
     Code blocks, images, rules and tags are left out; list items and table rows are
     sentences of their own.
     """
-    text = _COMMENT.sub(" ", _FENCE.sub("\n", text.replace("\r\n", "\n")))
+    text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n"))
+    text = _COMMENT.sub(" ", _FENCE.sub("\n", text))
     text = _LINK.sub(r"\1", _IMAGE.sub(" ", text))
     found: list[str] = []
     headings: list[str] = []
     paragraph: list[str] = []
     for line in [*text.split("\n"), ""]:
-        plain = _EMPHASIS.sub(r"\2", line).strip().lstrip(">").strip()
+        plain = line.strip().lstrip(">").strip()
         starts_item = _ITEM.match(plain) is not None
         is_heading = _HEADING.match(plain) is not None
         is_row = plain.startswith("|")
@@ -53,18 +64,20 @@ def sentences(text: str) -> list[str]:
         if is_heading:
             headings.append(_HEADING.sub("", plain).rstrip("# "))
         elif is_row:
-            found.append(", ".join(cell.strip() for cell in plain.strip("|").split("|")))
+            found.append(CELL.join(cell.strip() for cell in plain.strip("|").split("|")))
         else:
             paragraph.append(_ITEM.sub("", plain))
-    return found or headings
+    return [_EMPHASIS.sub(r"\2", part) for part in found or headings]
 
 
 def _split(paragraph: str) -> list[str]:
     parts: list[str] = []
     start = 0
     for match in _END.finditer(paragraph):
-        head = paragraph[start : match.end()].strip()
-        if head and not _ABBREVIATION.search(head):
+        # The end alone is looked at: a head that grows would be read again and again.
+        if _ABBREVIATION.search(paragraph[max(start, match.start() - _SHORT) : match.start()]):
+            continue
+        if head := paragraph[start : match.end()].strip():
             parts.append(head)
             start = match.end()
     tail = paragraph[start:].strip()
@@ -118,8 +131,11 @@ def scores(parts: Sequence[str]) -> list[float]:
     result: list[float] = []
     for index, bag in enumerate(bags):
         weight = sum(math.log1p(counts[word]) for word in sorted(set(bag)))
-        lead = 1.15 if index == 0 else 1.0  # a text tends to open with what it is about
-        result.append(lead * weight / math.sqrt(len(bag) + 4))
+        weight /= math.sqrt(len(bag) + 4) + max(0, len(bag) - _LONG)
+        if CELL in parts[index] or parts[index][-1:].isalnum():
+            weight *= 0.5  # a row or an item tells less on its own than a sentence
+        # A text tends to open with what it is about.
+        result.append(weight * 1.15 if index == 0 else weight)
     return result
 
 

@@ -25,6 +25,9 @@ _LOOK_UP: Final = re.compile(
 )
 _QUERY_NAMES: Final = frozenset({"query", "q", "question", "search", "topic", "term", "keyword"})
 _TEXT_NAMES: Final = frozenset({"text", "content", "prompt", "message", "note", "body", "value"})
+_BRACES: Final = 64
+"""Closing braces that are tried as the end of inline arguments."""
+
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 
 Schema = dict[str, Any]
@@ -49,11 +52,11 @@ def arguments(tool: ToolSpec, prompt: str) -> dict[str, Any]:
     phrases = quoted(prompt)
     numbers = _NUMBER.findall(re.sub(r"[A-Za-z]\w*", " ", prompt))
     spoken = _without_names(prompt, tool)
-    texts = [name for name in required if _type(properties.get(name, {})) == "string"]
+    texts = [name for name in required if _is_free_text(properties.get(name, {}))]
     filled: dict[str, Any] = {}
     for name in required:
         schema = properties.get(name, {})
-        if name in texts and not schema.get("enum"):
+        if name in texts:
             index = texts.index(name)
             if index < len(phrases):
                 filled[name] = phrases[index]
@@ -113,7 +116,10 @@ def _inline_arguments(rest: str) -> dict[str, Any] | None:
     if start < 0 or rest[:start].strip(" \t\n`'\":=(") not in ("", "with"):
         return None
     end = start
-    while (end := rest.find("}", end) + 1) > 0:
+    for _ in range(_BRACES):
+        end = rest.find("}", end) + 1
+        if not end:
+            break
         try:
             value = codec.decode_any(rest[start:end].encode())
         except DecodeFailure:
@@ -133,13 +139,17 @@ def _query(spoken: str) -> str:
 def _without_names(prompt: str, tool: ToolSpec) -> str:
     """The prompt without the words that only say which tool to use."""
     plugin, _, bare = tool.name.rpartition(".")
-    text = re.sub(rf"`?{re.escape(tool.name)}`?", " ", prompt)
-    text = re.sub(rf"\b{_CUE}\s+(?:the\s+|my\s+)?`?{re.escape(bare)}`?(?:\s+tool)?\b", " ", text)
-    text = re.sub(rf"\b{re.escape(bare)}\b", " ", text)
+    name = rf"`?(?:{re.escape(tool.name)}|\b{re.escape(bare)}\b)`?(?:\s+tool\b)?"
+    text = re.sub(rf"\b{_CUE}\s+(?:the\s+|my\s+)?{name}", " ", prompt, flags=re.IGNORECASE)
+    text = re.sub(name, " ", text, flags=re.IGNORECASE)
     if plugin:
         text = re.sub(rf"\b(?:in|from)\s+(?:the\s+|my\s+)?{re.escape(plugin)}\b", " ", text)
         text = re.sub(rf"\b{re.escape(plugin)}\b", " ", text)
     return re.sub(r"\s+", " ", text).strip(" :,.;-") or prompt.strip()
+
+
+def _is_free_text(schema: Schema) -> bool:
+    return _type(schema) == "string" and not {"enum", "const", "default"} & schema.keys()
 
 
 def _type(schema: Schema) -> str:

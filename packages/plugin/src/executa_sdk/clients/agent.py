@@ -6,7 +6,7 @@ by one, so that code written for it need not change when hosts stream.
 
 import os
 from collections.abc import AsyncIterator
-from typing import Any, Self, cast, overload
+from typing import Any, Final, Self, cast, overload
 
 from executa_protocol.codes import INTERNAL_ERROR, SAMPLING_NOT_NEGOTIATED, SAMPLING_TIMEOUT
 from executa_protocol.errors import AgentError, ExecutaError
@@ -19,6 +19,9 @@ from executa_protocol.limits import (
 from executa_protocol.limits import SAMPLING_TIMEOUT as COMPLETE_TIMEOUT
 from executa_sdk.clients.base import Client, Object
 from executa_sdk.clients.sampling import DEFAULT_MAX_TOKENS, text_of, user_message
+
+END_TIMEOUT: Final = 5.0
+"""Seconds that a tool on its way out waits for its agent session to be deleted."""
 
 
 class AgentSessionClient(Client):
@@ -230,8 +233,9 @@ class AgentSession:
 
     async def end(self) -> None:
         """Delete this agent session; that it is gone already, or the host with it, is no news."""
+        params: Object = {"app_session_uuid": self.uuid}
         try:
-            await self.delete()
+            await self._client.call("agent/session.delete", params, END_TIMEOUT)
         except ExecutaError:
             return
 

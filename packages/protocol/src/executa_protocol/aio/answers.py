@@ -4,13 +4,20 @@ Knows ids and frames; what to answer is the handler's business.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Final
 
 from executa_protocol import envelope
 from executa_protocol.codec import encode
-from executa_protocol.codes import INTERNAL_ERROR, ErrorObject
+from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.envelope import Id
-from executa_protocol.errors import ConnectionLost, FrameTooLarge, WriteQueueFull
+from executa_protocol.errors import (
+    ConnectionLost,
+    FrameTooLarge,
+    NotEncodable,
+    WriteQueueFull,
+)
+
+_TOO_LARGE: Final = encode(wire_error("INTERNAL_ERROR", "the error does not fit into a line"))
 
 
 class Answers:
@@ -43,35 +50,47 @@ class Answers:
         self._open.clear()
 
     def reply(self, identity: Id, result: bytes) -> None:
-        """Answer with an encoded result. One over the line cap becomes an error."""
-        self._answer(identity, envelope.result_frame(identity, result))
+        """Answer with an encoded result. One that cannot be sent becomes an error."""
+        if self._close(identity):
+            try:
+                self._push(envelope.result_frame(identity, result))
+            except FrameTooLarge as fault:
+                sizes = {"result_size_bytes": len(result), "max_payload_bytes": fault.limit}
+                self.refuse(identity, wire_error("RESULT_TOO_LARGE", str(fault), **sizes))
+            except NotEncodable as fault:
+                self.refuse(identity, wire_error("INTERNAL_ERROR", str(fault)))
 
     def pointer(self, identity: Id, path: str) -> None:
         """Answer with the file at `path` (R-12)."""
-        self._answer(identity, envelope.pointer_frame(identity, path))
+        if self._close(identity):
+            try:
+                self._push(envelope.pointer_frame(identity, path))
+            except (FrameTooLarge, NotEncodable) as fault:
+                self.refuse(identity, wire_error("FILE_TRANSPORT_FAILED", str(fault)))
 
     def fail(self, identity: Id, error: ErrorObject) -> None:
         """Answer with an error."""
-        self._answer(identity, envelope.error_frame(identity, encode(error)))
+        if self._close(identity):
+            self.refuse(identity, error)
 
     def refuse(self, identity: Id, error: ErrorObject) -> None:
         """Answer a line that never became an open request."""
-        self._push(envelope.error_frame(identity, encode(error)))
+        content = _encoded(error)
+        # An id that fills a line leaves no room for an answer: then null must do.
+        for recipient, text in ((identity, content), (identity, _TOO_LARGE), (None, _TOO_LARGE)):
+            try:
+                self._push(envelope.error_frame(recipient, text))
+            except FrameTooLarge:
+                continue
+            return
 
-    def _answer(self, identity: Id, frame: bytes) -> None:
+    def _close(self, identity: Id) -> bool:
+        """Whether the request still waits; if so, it does no longer."""
         key = _key(identity)
         if key not in self._open:
-            return  # it has been answered, or its connection has ended
+            return False  # it has been answered, or its connection has ended
         self._open.discard(key)
-        try:
-            self._push(frame)
-        except FrameTooLarge as fault:
-            data: dict[str, Any] = {
-                "errorCode": envelope.FRAME_TOO_LARGE,
-                "frame_bytes": fault.size,
-                "max_frame_bytes": fault.limit,
-            }
-            self.refuse(identity, ErrorObject(INTERNAL_ERROR, str(fault), data))
+        return True
 
     def _push(self, frame: bytes) -> None:
         try:
@@ -82,6 +101,15 @@ class Answers:
             pass  # nobody is left to answer
 
 
+def _encoded(error: ErrorObject) -> bytes:
+    """The error as JSON. What its data or message holds must not leave a request unanswered."""
+    try:
+        return encode(error)
+    except NotEncodable as fault:
+        return encode(ErrorObject(error.code, f"the error cannot be sent whole: {fault}"))
+
+
 def _key(identity: Id) -> object:
-    """Tells 1, 1.0, true and "1" apart, which a set alone does not."""
-    return identity if type(identity) is int or type(identity) is str else repr(identity)
+    """Tells 1, 1.0, true, "1" and "true" apart, which a set alone does not."""
+    kind = type(identity)
+    return identity if kind is int or kind is str else (repr(identity),)

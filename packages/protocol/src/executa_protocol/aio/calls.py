@@ -1,24 +1,33 @@
-"""Calls in flight and their deadlines, all kept by one timer.
+"""Our requests that wait for an answer: what an answer does to them, and what else ends them.
 
-A timer for each call costs about a third of the throughput. Here one timer wakes
-at the earliest deadline and looks through the calls: never early, at most
-`SWEEP_INTERVAL` late, and not set at all when nothing was called.
+Owns futures; who sends and what methods mean is not known here.
 """
 
 import asyncio
 import math
-import time
 from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, Raw
 
+from executa_protocol.aio.deadlines import Deadlines
+from executa_protocol.aio.pointers import LoadPointer, Pointers
+from executa_protocol.aio.transport import Transport
 from executa_protocol.codes import ErrorObject, rpc_error
-from executa_protocol.correlation import InFlight
-from executa_protocol.errors import CallTimeout, DecodeFailure
-from executa_protocol.limits import SWEEP_INTERVAL
+from executa_protocol.correlation import InFlight, Stray
+from executa_protocol.envelope import Id, Message
+from executa_protocol.errors import ConnectionLost, DecodeFailure, PeerViolation, StrictRefusal
+from executa_protocol.limits import SAMPLE_BYTES
+from executa_protocol.readings import Reader
 
 _ERROR = msgspec.json.Decoder(ErrorObject)
+
+Report = Callable[[str, str, bytes], None]
+"""Takes the kind of a diagnostic, what happened, and the first bytes of what came."""
+
+STRAY: Final = "stray"
 
 
 class Call:
@@ -26,10 +35,11 @@ class Call:
 
     `future` gives the raw result. `position` is where in the outgoing stream the
     request begins, `deadline` a `time.monotonic` instant. `by_file` says that the answer
-    came by file transport.
+    came by file transport; until the future is done, that the file is being read.
+    `late` is the answer that came after the future had been cancelled.
     """
 
-    __slots__ = ("by_file", "deadline", "future", "number", "position")
+    __slots__ = ("by_file", "deadline", "future", "late", "number", "position")
 
     def __init__(self, future: "asyncio.Future[Raw]", position: int) -> None:
         self.future = future
@@ -37,65 +47,132 @@ class Call:
         self.number = 0
         self.by_file = False
         self.deadline = math.inf
+        self.late: Raw | Exception | None = None
 
     def succeed(self, result: Raw) -> None:
+        """Give the result, unless the call has ended."""
         if not self.future.done():
             self.future.set_result(result)
+        elif self.future.cancelled():
+            self.late = result
 
     def fail(self, reason: Exception) -> None:
+        """Raise from the future, unless the call has ended."""
         if not self.future.done():
             self.future.set_exception(reason)
+        elif self.future.cancelled():
+            self.late = reason
 
 
-class Deadlines:
-    """Watches the calls of one peer. `poll` delivers what has arrived already."""
+class Calls(InFlight[Call]):
+    """The calls in flight of one connection."""
 
-    __slots__ = ("_calls", "_handle", "_loop", "_poll", "_wakes")
+    __slots__ = ("_pointers", "_reader", "_report", "_transport", "deadlines")
 
-    def __init__(self, calls: InFlight[Call], poll: Callable[[], None]) -> None:
-        self._calls = calls
-        self._poll = poll
-        self._loop = asyncio.get_running_loop()
-        self._handle: asyncio.TimerHandle | None = None
-        self._wakes = math.inf
+    def __init__(
+        self,
+        transport: Transport,
+        reader: Reader,
+        report: Report,
+        load_pointer: LoadPointer | None,
+        *,
+        prefix: str,
+        first: int,
+    ) -> None:
+        super().__init__(prefix, first)
+        self._transport = transport
+        self._reader = reader
+        self._report = report
+        self._pointers = Pointers(load_pointer)
+        self.deadlines = Deadlines(self.entries, transport.poll)
 
-    def watch(self, call: Call, deadline: float) -> None:
-        """Fail `call` when `deadline` passes without an answer."""
-        call.deadline = deadline
-        if deadline < self._wakes:
-            self._arm(deadline)
+    def was_written(self, call: Call) -> bool:
+        """Whether any byte of the call's request has been handed over."""
+        return self._transport.taken > call.position
 
-    def stop(self) -> None:
-        """Wake no more."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-        self._wakes = math.inf
+    # --- Answers ------------------------------------------------------------------
 
-    def _arm(self, when: float) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-        self._wakes = when
-        # A loop's own clock may stand still for a while; only monotonic time decides
-        # in the sweep, and a wake-up that comes too soon just arms again.
-        self._handle = self._loop.call_later(max(0.001, when - time.monotonic()), self._sweep)
+    def answered(self, identity: Id, answer: Message) -> None:
+        """An answer has come: to one of ours, or to nobody."""
+        call = self._claim(identity, answer)
+        if call is None:
+            return
+        if answer.pointer is not UNSET:
+            self.put_back(call.number, call)
+            self._pointers.follow(call, answer, partial(self._loaded, call))
+        else:
+            _settle(call, answer)
 
-    def _sweep(self) -> None:
-        self._handle = None
-        self._wakes = math.inf
-        now = time.monotonic()
-        calls = self._calls.entries
-        if any(call.deadline <= now for call in calls.values()):
-            # If the answer and the deadline fall into one tick, the answer wins.
-            self._poll()
-        late = [number for number, call in calls.items() if call.deadline <= now]
-        for number in late:
-            call = self._calls.discard(number)
-            if call is not None:
-                call.fail(CallTimeout("no answer within the time-out"))
-        earliest = min((call.deadline for call in calls.values()), default=math.inf)
-        if earliest < math.inf:
-            self._arm(max(earliest, now + SWEEP_INTERVAL))
+    def unreadable(self, identity: Id, reason: str) -> None:
+        """Something has come under `identity` that nobody can read (R-10, R-11)."""
+        call = self._claim(identity, None)
+        if call is not None:
+            call.fail(PeerViolation(f"the answer cannot be read: {reason}"))
+
+    def _claim(self, identity: Id, answer: Message | None) -> Call | None:
+        """The call that waits under `identity`; None, having told, if there is none (R-13)."""
+        try:
+            call = self.take(identity, self._reader)
+        except StrictRefusal as refusal:
+            self._report(STRAY, str(refusal), _sample(answer))
+            return None
+        if isinstance(call, Stray):
+            why = call.value
+        elif call.by_file:  # its answer is here and is being read
+            self.put_back(call.number, call)
+            why = Stray.FINISHED.value
+        else:
+            return call
+        if answer is not None:
+            self._report(STRAY, f"an answer to {why} id {identity!r:.60}", _sample(answer))
+        return None
+
+    def _loaded(self, call: Call, answer: Message | Exception) -> None:
+        self.discard(call.number)
+        if isinstance(answer, Exception):
+            call.fail(answer)
+        else:
+            _settle(call, answer)
+
+    # --- No answers ------------------------------------------------------------------
+
+    def forget(self, call: Call) -> None:
+        """Wait no longer; an answer that still comes is late."""
+        self.discard(call.number)
+        call.future.cancel()
+
+    def fail_unwritten(self, reason: Exception) -> None:
+        """Nothing more can be sent: calls that the other side never saw have failed."""
+        for number, call in list(self.entries.items()):
+            if not self.was_written(call):
+                self.discard(number)
+                call.fail(ConnectionLost(str(reason), written=False))
+
+    def fail_all(self, why: str) -> int:
+        """No more answers will come. Returns how many calls waited for one."""
+        self.deadlines.stop()
+        calls = self.clear()
+        for call in calls:
+            written = self.was_written(call)
+            said = "after" if written else "before"
+            text = f"the connection ended {said} the request was written: {why}"
+            call.fail(ConnectionLost(text, written=written))
+        return len(calls)
+
+
+def _settle(call: Call, answer: Message) -> None:
+    if answer.error is not UNSET:
+        call.fail(error_of(answer.error))
+    elif answer.result is not UNSET:
+        call.succeed(answer.result)
+
+
+def _sample(answer: Message | None) -> bytes:
+    """The beginning of what an answer says: of an error that nobody asked for, all there is."""
+    if answer is None:
+        return b""
+    content = answer.result if answer.error is UNSET else answer.error
+    return b"" if content is UNSET else bytes(memoryview(content)[:SAMPLE_BYTES])
 
 
 def error_of(raw: Raw) -> Exception:
@@ -103,5 +180,6 @@ def error_of(raw: Raw) -> Exception:
     try:
         error = _ERROR.decode(raw)
     except msgspec.DecodeError as fault:
-        return DecodeFailure(f"the error answer is not an error object: {fault}")
+        sample = bytes(memoryview(raw)[:SAMPLE_BYTES]).decode(errors="replace")
+        return DecodeFailure(f"the error answer is not an error object ({fault}): {sample}")
     return rpc_error(error.code, error.message, None if error.data is UNSET else error.data)

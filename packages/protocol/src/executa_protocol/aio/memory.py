@@ -36,7 +36,7 @@ class _Lane:
         self._scheduled = False
         receiver = self.receiver
         if self.closed:
-            self.buffer.clear()
+            self.break_off()
             return
         if receiver is None or self.paused:
             return
@@ -54,11 +54,23 @@ class _Lane:
         elif self.ended:
             self.finish()
 
+    def break_off(self) -> None:
+        """Tell the sender, once, that nobody takes what it has written."""
+        if not self.buffer:
+            return
+        self.buffer.clear()
+        self.congested = False
+        if self.sender is not None and not self.ended:
+            self.ended = True
+            self.sender.writing_broken(ConnectionLost("writing failed: the other side has closed"))
+
     def finish(self) -> None:
         """Tell the receiver, once, that nothing more comes."""
-        if not self.closed and self.receiver is not None:
+        if not self.closed:
             self.closed = True
-            self.receiver.connection_lost(None)
+            self.schedule()
+            if self.receiver is not None:
+                self.receiver.connection_lost(None)
 
 
 class MemoryTransport:
@@ -82,6 +94,8 @@ class MemoryTransport:
         return self._out.congested
 
     def start(self, receiver: Receiver) -> None:
+        if self._in.closed:
+            return
         self._in.receiver = self._out.sender = receiver
         self._in.schedule()
 
@@ -96,6 +110,10 @@ class MemoryTransport:
         if len(out.buffer) > WRITE_HIGH_WATER:
             out.congested = True
         out.schedule()
+
+    def withdraw(self, position: int) -> bool:
+        del position  # what was written here is on its way already
+        return False
 
     def poll(self) -> None:
         self._in.hand_over()
@@ -113,6 +131,7 @@ class MemoryTransport:
 
     def close(self) -> None:
         self._out.ended = True
+        self._out.congested = False
         self._out.buffer.clear()
         self._out.schedule()
         self._in.finish()

@@ -15,29 +15,17 @@ from msgspec import UNSET, Raw
 
 from executa_protocol import envelope
 from executa_protocol.aio.answers import Answers
-from executa_protocol.aio.calls import Call, Deadlines, error_of
-from executa_protocol.aio.handler import Diagnostic, Handler, Tap
-from executa_protocol.aio.pointers import LoadPointer, Pointers
+from executa_protocol.aio.calls import Call, Calls
+from executa_protocol.aio.handler import Handler, Tap
+from executa_protocol.aio.pointers import LoadPointer
+from executa_protocol.aio.reports import Reports
 from executa_protocol.aio.transport import Transport
-from executa_protocol.codes import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorObject,
-    wire_error,
-)
-from executa_protocol.correlation import InFlight, Stray
+from executa_protocol.codes import PARSE_ERROR, ErrorObject, wire_error
 from executa_protocol.envelope import Id, Malformed, Message
-from executa_protocol.errors import (
-    ConnectionLost,
-    FrameTooLarge,
-    PeerViolation,
-    StrictRefusal,
-)
+from executa_protocol.errors import ConnectionLost, FrameTooLarge, StrictRefusal
 from executa_protocol.framing import LineSplitter, Oversized
 from executa_protocol.limits import MAX_LINE, SAMPLE_BYTES
-from executa_protocol.readings import Finding, Reader
-
-_SYMBOLS = {PARSE_ERROR: "PARSE_ERROR", INVALID_REQUEST: "JSONRPC_INVALID_REQUEST"}
+from executa_protocol.readings import Reader
 
 
 class Peer:
@@ -47,10 +35,12 @@ class Peer:
     `answer_unreadable` answers lines that are no JSON with a null id, as a JSON-RPC
     server does. `yield_to_writes` stops reading while the other side does not take our
     answers: only one side of a connection may do so, or both can end up waiting for
-    each other. `load_pointer` reads the response behind a file pointer (R-12); without it a pointer
-    fails its call.
-    With `on_eof` the end of the other side's output does not fail the calls in flight:
-    the owner is told, and calls `close` as soon as it can say why.
+    each other. `load_pointer` reads the response behind a file pointer (R-12); without
+    it a pointer fails its call.
+
+    With `on_eof` the end of the other side's output does not end the connection: the
+    owner is told, and may answer what is open before it calls `close`. Calls in flight
+    wait until then, or until `fail_calls`.
     """
 
     def __init__(
@@ -70,25 +60,24 @@ class Peer:
     ) -> None:
         self._transport = transport
         self._handler = handler
-        self._reader = Reader(strict=strict, report=self._tolerated)
+        self._loop = asyncio.get_running_loop()
+        self._reports = reports = Reports(handler, tap)
+        self._reader = Reader(strict=strict, report=reports.tolerated)
         self._max_line = max_line
         self._splitter = LineSplitter(max_line)
-        self._calls: InFlight[Call] = InFlight(prefix, first_id)
-        self._deadlines = Deadlines(self._calls, transport.poll)
+        self._calls = Calls(
+            transport, self._reader, reports.report, load_pointer, prefix=prefix, first=first_id
+        )
         self._answers = Answers(self._send, self.close)
         self._answer_unreadable = answer_unreadable
         self._yield_to_writes = yield_to_writes
-        self._pointers = Pointers(load_pointer)
-        self._tap = tap
-        self._loop = asyncio.get_running_loop()
         self._on_eof = on_eof
+        self._deaf = False  # no more lines will come
         self._closed = False
+        self._paused = False  # we do not read, because the other side does not
         self._drained = asyncio.Event()
-        self._drained.set()
         self.lost_calls = 0
-        """How many calls were in flight when the connection was closed."""
-        self.counts: Counter[str] = Counter()
-        """How many diagnostics of each kind there were."""
+        """How many calls were in flight when the connection ended."""
 
     # --- Calls ------------------------------------------------------------------
 
@@ -104,7 +93,13 @@ class Peer:
 
     @property
     def closed(self) -> bool:
+        """Whether the connection has ended."""
         return self._closed
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many diagnostics of each kind there were."""
+        return self._reports.counts
 
     @property
     def queued(self) -> int:
@@ -120,9 +115,10 @@ class Peer:
 
         `params` is encoded JSON, `timeout` in seconds; None waits for ever. The future
         raises `RpcError`, `CallTimeout`, `ConnectionLost` or `PeerViolation`. Raises at
-        once, having sent nothing: `ConnectionLost`, `FrameTooLarge`, `WriteQueueFull`.
+        once, having sent nothing: `ConnectionLost`, `FrameTooLarge`, `WriteQueueFull`
+        and `NotEncodable`.
         """
-        if self._closed:
+        if self._deaf or self._closed:
             msg = "the connection has ended"
             raise ConnectionLost(msg, written=False)
         transport = self._transport
@@ -134,7 +130,7 @@ class Peer:
             self._calls.discard(number)
             raise
         if timeout is not None:
-            self._deadlines.watch(call, time.monotonic() + timeout)
+            self._calls.deadlines.watch(call, time.monotonic() + timeout)
         return call
 
     async def request(
@@ -150,20 +146,32 @@ class Peer:
 
     def forget(self, call: Call) -> None:
         """Wait no longer for `call`; its answer, if one comes, is late."""
-        self._calls.discard(call.number)
-        call.future.cancel()
+        self._calls.forget(call)
+
+    def wait_at_most(self, call: Call, timeout: float) -> None:
+        """Give a call that still waits another deadline, `timeout` seconds from now."""
+        self._calls.deadlines.watch(call, time.monotonic() + timeout)
+
+    def withdraw(self, call: Call) -> bool:
+        """Take a request back of which nobody has seen anything; False if it is too late.
+
+        Its call stays as it is, and nobody will answer it: fail or forget it.
+        """
+        return not self.was_written(call) and self._transport.withdraw(call.position)
 
     def was_written(self, call: Call) -> bool:
         """Whether any byte of the call's request has reached the other side's pipe."""
-        return self._transport.taken > call.position
+        return self._calls.was_written(call)
 
     def notify(self, method: str, params: bytes | None = None) -> None:
         """Send a notification. Raises as `call` does."""
         self._send(envelope.notification_frame(method, params))
 
     async def writable(self) -> None:
-        """Wait until the other side has taken most of what waits for it."""
-        await self._drained.wait()
+        """Wait until the other side has taken most of what waits for it, or cannot any more."""
+        while self._transport.congested and not self._closed:
+            self._drained.clear()
+            await self._drained.wait()
 
     # --- Answers -----------------------------------------------------------------
 
@@ -183,95 +191,72 @@ class Peer:
         if len(frame) - 1 > self._max_line:
             raise FrameTooLarge(len(frame) - 1, self._max_line)
         self._transport.write(frame)
-        if self._tap is not None:
-            self._tap("out", frame)
-        if self._yield_to_writes and self._drained.is_set() and self._transport.congested:
-            self._drained.clear()
+        if self._reports.tap is not None:
+            self._reports.show("out", frame)
+        if self._yield_to_writes and not self._paused and self._transport.congested:
+            self._paused = True
             self._transport.pause_reading()
 
     # --- Lines in ----------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         for line in self._splitter.feed(data):
+            if self._closed:  # by what an earlier line of these bytes made us do
+                return
             self._take(line)
 
     def _take(self, line: bytes | Oversized) -> None:
         if isinstance(line, Oversized):
             self._malformed(envelope.parse_oversized(line, self._max_line))
             return
-        if self._tap is not None:
-            self._tap("in", line)
+        if self._reports.tap is not None:
+            self._reports.show("in", line)
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
         elif message is None:
             return
         elif message.id is UNSET:  # a response always has one
-            self._guard(self._handler.on_notification, message)
+            self._reports.deliver(self._handler.on_notification, message)
         elif message.method is UNSET:
-            self._answered(message.id, message)
+            self._calls.answered(message.id, message)
         else:
             self._requested(message.id, message)
 
     def _requested(self, identity: Id, message: Message) -> None:
-        if self._answers.open(identity):
-            self._guard(self._handler.on_request, message)
-            return
-        text = f"a request with id {identity!r} is still open"
-        self._answers.refuse(identity, wire_error("DUPLICATE_REQUEST_ID", text))
-
-    def _guard(self, handle: Callable[[Message], None], message: Message) -> None:
-        """Run a handler so that its faults harm its own message only."""
-        try:
-            handle(message)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, the reader goes on
-            self._report("handler", f"{message.method}: {type(fault).__name__}: {fault}")
-            if message.id is not UNSET:
-                self.fail(message.id, wire_error("INTERNAL_ERROR", "the handler failed"))
-
-    def _answered(self, identity: Id, message: Message) -> None:
-        try:
-            call = self._calls.take(identity, self._reader)
-        except StrictRefusal as refusal:
-            self._report("stray", str(refusal))
-            return
-        if isinstance(call, Stray):
-            self._report("stray", f"an answer to {call.value} id {identity!r}")
-        elif message.error is not UNSET:
-            call.fail(error_of(message.error))
-        elif message.pointer is not UNSET:
-            self._pointers.follow(call, message)
-        elif message.result is not UNSET:
-            call.succeed(message.result)
+        if not self._answers.open(identity):
+            text = f"a request with id {identity!r:.60} is still open"
+            self._answers.refuse(identity, wire_error("DUPLICATE_REQUEST_ID", text))
+        elif not self._reports.deliver(self._handler.on_request, message):
+            self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
 
     def _malformed(self, line: Malformed) -> None:
-        kind = "oversized" if line.symbol else "unreadable"
-        self._report(kind, line.reason, line.sample)
-        if line.is_request and line.id is not UNSET:
-            sizes = (line.size, self._max_line) if line.symbol else (None, None)
-            error = wire_error(
-                line.symbol or _SYMBOLS[line.code],
-                line.reason,
-                frame_bytes=sizes[0],
-                max_frame_bytes=sizes[1],
-            )
-            self._answers.refuse(line.id, error)
-        elif line.id is not UNSET:
-            call = self._calls.take(line.id)
-            if isinstance(call, Call):
-                call.fail(PeerViolation(f"the answer cannot be read: {line.reason}"))
-        elif self._answer_unreadable:
-            self._answers.refuse(None, wire_error(_SYMBOLS[line.code], line.reason))
+        self._reports.report("oversized" if line.symbol else "unreadable", line.reason, line.sample)
+        if line.role != "request" and line.id is not UNSET:
+            self._calls.unreadable(line.id, line.reason)
+        elif line.role == "request" and line.id is not UNSET:
+            self._answers.refuse(line.id, self._error_of(line))
+        elif line.role != "response" and self._answer_unreadable:
+            self._answers.refuse(None, self._error_of(line))
+
+    def _error_of(self, line: Malformed) -> ErrorObject:
+        if line.symbol:
+            sizes = {"frame_bytes": line.size, "max_frame_bytes": self._max_line}
+            return wire_error(line.symbol, line.reason, **sizes)
+        symbol = "PARSE_ERROR" if line.code == PARSE_ERROR else "INVALID_REQUEST"
+        return wire_error(symbol, line.reason)
 
     # --- The end ------------------------------------------------------------------
 
     def connection_lost(self, reason: Exception | None) -> None:
+        if self._deaf or self._closed:
+            return
         rest = self._splitter.eof()
-        if rest:
-            if isinstance(rest, Oversized):
-                self._take(rest)
-            else:
-                self._last_line(rest)
+        if isinstance(rest, Oversized):
+            self._take(rest)
+        elif rest and rest.strip(envelope.BLANK):
+            self._last_line(rest)
+        self._deaf = True
         if self._on_eof is None:
             self._end(reason)
         else:
@@ -282,20 +267,19 @@ class Peer:
         try:
             self._reader.tolerate("WIRE-008", "the last line does not end with a newline")
         except StrictRefusal as refusal:
-            self._report("unfinished", str(refusal), line[:SAMPLE_BYTES])
+            self._reports.report("unfinished", str(refusal), line[:SAMPLE_BYTES])
             return
         self._take(line)
 
     def writing_broken(self, reason: Exception) -> None:
         """Calls of which nothing was taken will not be answered; the others still may be."""
-        for number, call in list(self._calls.entries.items()):
-            if not self.was_written(call):
-                self._calls.discard(number)
-                call.fail(ConnectionLost(str(reason), written=False))
+        self._calls.fail_unwritten(reason)
+        self.writing_drained()  # there is nothing left to wait for, but an end to be read
 
     def writing_drained(self) -> None:
-        if not self._drained.is_set():
-            self._drained.set()
+        self._drained.set()
+        if self._paused:
+            self._paused = False
             self._transport.resume_reading()
 
     def close_writing(self) -> None:
@@ -304,8 +288,17 @@ class Peer:
 
     def close(self, reason: Exception | None = None) -> None:
         """End the connection at once. Idempotent."""
+        self.fail_calls(reason or ConnectionLost("this side closed it"))
         self._end(reason)
         self._transport.close()
+
+    def fail_calls(self, reason: Exception | None = None) -> None:
+        """Fail the calls in flight, because the other side will answer no more.
+
+        For owners with `on_eof`: requests of the other side can still be answered.
+        """
+        why = str(reason) if reason else "the other side closed it"
+        self.lost_calls += self._calls.fail_all(why)
 
     def _end(self, reason: Exception | None) -> None:
         if self._closed:
@@ -314,27 +307,4 @@ class Peer:
         self.fail_calls(reason)
         self._answers.clear()
         self._drained.set()
-        self._handler.on_closed(reason)
-
-    def fail_calls(self, reason: Exception | None = None) -> None:
-        """Fail the calls in flight, because the other side will answer no more.
-
-        For owners with `on_eof`: requests of the other side can still be answered.
-        """
-        self._deadlines.stop()
-        self._pointers.cancel()
-        why = str(reason) if reason else "the other side closed the connection"
-        calls = self._calls.clear()
-        self.lost_calls += len(calls)
-        for call in calls:
-            written = self.was_written(call)
-            said = "after" if written else "before"
-            text = f"the connection ended {said} the request was written: {why}"
-            call.fail(ConnectionLost(text, written=written))
-
-    def _tolerated(self, finding: Finding) -> None:
-        self._report("tolerated", f"{finding.requirement}: {finding.message}")
-
-    def _report(self, kind: str, message: str, sample: bytes = b"") -> None:
-        self.counts[kind] += 1
-        self._handler.on_diagnostic(Diagnostic(kind, message, sample))
+        self._reports.closed(reason)

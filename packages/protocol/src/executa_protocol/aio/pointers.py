@@ -1,19 +1,28 @@
 """Answers that came by file: loaded beside the reader, each failing alone (R-12).
 
-How a file is opened and what is checked on it is the loader's business.
+How a file is opened and what is checked on it is the loader's business. The call stays
+in flight meanwhile, so that its deadline and the end of the connection reach it.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Raw
 
-from executa_protocol.aio.calls import Call, error_of
 from executa_protocol.envelope import Message
 from executa_protocol.errors import PeerViolation
 
 LoadPointer = Callable[[Message], Awaitable[Message]]
 """Gives the response that a pointer frame stands for, read from its file. May raise anything."""
+
+
+class Waiting(Protocol):
+    """A call, as far as its answer's file is concerned."""
+
+    future: "asyncio.Future[Raw]"
+    by_file: bool
 
 
 class Pointers:
@@ -25,34 +34,43 @@ class Pointers:
         self._load = load
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def follow(self, call: Call, pointer: Message) -> None:
-        """Load the file that the frame names and let `call` have what it says."""
+    def follow(
+        self, call: Waiting, pointer: Message, settle: Callable[[Message | Exception], None]
+    ) -> None:
+        """Load the file that the frame names and `settle` the call with what it says.
+
+        A call that ends before its file is read takes the load with it.
+        """
         if self._load is None:
-            call.fail(PeerViolation("the answer came by file, which was not offered"))
-            return
-        loading = self._finish(self._load(pointer), call)
-        task = asyncio.get_running_loop().create_task(loading)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def cancel(self) -> None:
-        """Stop all loads; their calls have failed already."""
-        for task in self._tasks:
-            task.cancel()
-
-    async def _finish(self, loading: Awaitable[Message], call: Call) -> None:
-        try:
-            message = await loading
-        except asyncio.CancelledError:
-            call.fail(PeerViolation("the connection ended before the answer's file was read"))
-            raise
-        except Exception as fault:  # noqa: BLE001 - every failure is an error of this call alone
-            call.fail(PeerViolation(f"the answer's file cannot be used: {fault}"))
+            settle(PeerViolation("the answer came by file, which was not offered"))
             return
         call.by_file = True
-        if message.error is not UNSET:
-            call.fail(error_of(message.error))
-        elif message.result is not UNSET:
-            call.succeed(message.result)
-        else:
-            call.fail(PeerViolation("the answer's file holds no response"))
+        finishing = self._finish(self._load, pointer, settle)
+        task = asyncio.get_running_loop().create_task(finishing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        call.future.add_done_callback(lambda _: task.cancel())
+
+    async def _finish(
+        self, load: LoadPointer, pointer: Message, settle: Callable[[Message | Exception], None]
+    ) -> None:
+        try:
+            message = await load(pointer)
+        except asyncio.CancelledError:
+            settle(PeerViolation("reading the answer's file was cancelled"))
+            raise
+        except Exception as fault:  # noqa: BLE001 - every failure is an error of this call alone
+            settle(PeerViolation(f"the answer's file cannot be used: {fault}"))
+            return
+        if message.error is UNSET and message.result is UNSET:
+            settle(PeerViolation("the answer's file holds no response"))
+            return
+        if message.result is not UNSET:
+            message.result = _one_line(message.result)
+        settle(message)
+
+
+def _one_line(result: Raw) -> Raw:
+    """A file may be laid out over several lines; who sends its content on may not."""
+    text = bytes(result)
+    return Raw(msgspec.json.format(text, indent=-1)) if b"\n" in text else result

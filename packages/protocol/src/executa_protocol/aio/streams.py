@@ -6,17 +6,17 @@ terminals and the null device through a thread. Knows bytes, not lines.
 
 import asyncio
 import os
-import threading
 
 from executa_protocol.aio.fds import is_pollable
+from executa_protocol.aio.pump import Pump
 from executa_protocol.aio.transport import Receiver
 from executa_protocol.aio.writer import FdWriter
 from executa_protocol.errors import ConnectionLost
-from executa_protocol.limits import READ_CHUNK, WRITE_QUEUE
+from executa_protocol.limits import POLL_READS, READ_CHUNK, WRITE_QUEUE
 
 
 class FdTransport:
-    """A `Transport` that owns `read_fd` and `write_fd` and closes both."""
+    """A `Transport` that owns `read_fd` and `write_fd`, two descriptors, and closes both."""
 
     def __init__(
         self,
@@ -31,10 +31,9 @@ class FdTransport:
         self._pollable = is_pollable(read_fd)
         if self._pollable:
             os.set_blocking(read_fd, False)
+        self._pump: Pump | None = None
         self._receiver: Receiver | None = None
         self._paused = False
-        self._resumed = threading.Event()
-        self._resumed.set()
         self._lost = False
         self._writer = FdWriter(
             self._loop,
@@ -57,36 +56,44 @@ class FdTransport:
         return self._writer.congested
 
     def start(self, receiver: Receiver) -> None:
+        if self._fd < 0:
+            return
         self._receiver = receiver
-        if self._pollable:
+        if not self._pollable:
+            self._pump = Pump(self._loop, self._fd, self._arrived)
+            if self._paused:
+                self._pump.pause()
+        elif not self._paused:
             self._loop.add_reader(self._fd, self._readable)
-        else:
-            # A daemon, because nothing can interrupt a read of a terminal.
-            threading.Thread(
-                target=self._pump, args=(self._fd,), name="executa-read", daemon=True
-            ).start()
 
     def write(self, frame: bytes) -> None:
         self._writer.write(frame)
 
+    def withdraw(self, position: int) -> bool:
+        return self._writer.withdraw(position)
+
     def poll(self) -> None:
-        if self._pollable and self._fd >= 0 and not self._paused and self._receiver is not None:
-            self._readable()
+        # A full read may have left some; a short one has not.
+        for _ in range(POLL_READS):
+            if not self._is_reading() or not self._pollable or self._readable() < READ_CHUNK:
+                return
 
     def pause_reading(self) -> None:
         if self._paused or self._fd < 0:
             return
         self._paused = True
-        self._resumed.clear()
-        if self._pollable:
+        if self._pump is not None:
+            self._pump.pause()
+        elif self._receiver is not None:
             self._loop.remove_reader(self._fd)
 
     def resume_reading(self) -> None:
         if not self._paused or self._fd < 0:
             return
         self._paused = False
-        self._resumed.set()
-        if self._pollable:
+        if self._pump is not None:
+            self._pump.resume()
+        elif self._receiver is not None:
             self._loop.add_reader(self._fd, self._readable)
 
     def close_writing(self) -> None:
@@ -97,15 +104,23 @@ class FdTransport:
         self._writer.close()
         self._lose(None)
 
-    def _readable(self) -> None:
+    def _is_reading(self) -> bool:
+        return self._fd >= 0 and not self._paused and self._receiver is not None
+
+    def _readable(self) -> int:
+        """Read once and deliver; how many bytes there were."""
         try:
             data = os.read(self._fd, READ_CHUNK)
         except (BlockingIOError, InterruptedError):
-            return
+            return 0
         except OSError as fault:
             self._stop_reading()
             self._lose(ConnectionLost(f"reading failed: {fault.strerror}"))
-            return
+            return 0
+        self._arrived(data)
+        return len(data)
+
+    def _arrived(self, data: bytes) -> None:
         if data:
             self._deliver(data)
         else:
@@ -125,52 +140,23 @@ class FdTransport:
             writer.corked = False
             writer.flush()
 
-    def _pump(self, fd: int) -> None:
-        """Read in a thread, one chunk ahead of the loop and no more. Closes `fd` at its end."""
-        taken = threading.Event()
-
-        def hand_over(data: bytes) -> None:
-            if data:
-                self._deliver(data)
-            else:
-                self._stop_reading()
-                self._lose(None)
-            taken.set()
-
-        data = b"more"
-        try:
-            while data and self._fd >= 0:
-                self._resumed.wait()
-                try:
-                    data = os.read(fd, READ_CHUNK)
-                except OSError:
-                    data = b""
-                taken.clear()
-                self._loop.call_soon_threadsafe(hand_over, data)
-                taken.wait()
-        except RuntimeError:  # the loop has closed, so nobody reads on
-            return
-        finally:
-            os.close(fd)
-
     def _stop_reading(self) -> None:
         if self._fd < 0:
             return
-        fd, self._fd = self._fd, -1
-        self._resumed.set()
-        if self._pollable:
-            if not self._paused and self._receiver is not None:
-                self._loop.remove_reader(fd)
-            os.close(fd)
-        elif self._receiver is None:
-            os.close(fd)
+        if self._pump is not None:
+            self._pump.close()  # which owns the descriptor
+        else:
+            if self._is_reading() and self._pollable:
+                self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+        self._fd = -1
 
     def _drained(self) -> None:
-        if self._receiver is not None and not self._lost:
+        if self._receiver is not None:
             self._receiver.writing_drained()
 
     def _write_broken(self, reason: Exception) -> None:
-        if self._receiver is not None and not self._lost:
+        if self._receiver is not None:
             self._receiver.writing_broken(reason)
 
     def _lose(self, reason: Exception | None) -> None:

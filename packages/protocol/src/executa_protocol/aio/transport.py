@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Receiver(Protocol):
-    """What a transport calls."""
+    """What a transport calls. The directions end apart: writing may go on after the last byte."""
 
     def data_received(self, data: bytes) -> None:
         """The next bytes, at most `READ_CHUNK` of them. Never called after `connection_lost`."""
@@ -19,7 +19,7 @@ class Receiver(Protocol):
         ...
 
     def writing_broken(self, reason: Exception) -> None:
-        """The other side takes no more bytes. What it wrote before is still to come."""
+        """The other side takes no more bytes. What it wrote before is still to come. Once."""
         ...
 
     def writing_drained(self) -> None:
@@ -46,7 +46,7 @@ class Transport(Protocol):
         ...
 
     def start(self, receiver: Receiver) -> None:
-        """Begin to read."""
+        """Begin to read. Does nothing once closed."""
         ...
 
     def write(self, frame: bytes) -> None:
@@ -56,8 +56,12 @@ class Transport(Protocol):
         """
         ...
 
+    def withdraw(self, position: int) -> bool:
+        """Take back the frame at `position` (of `taken` and `queued`); False if it is too late."""
+        ...
+
     def poll(self) -> None:
-        """Deliver now what has arrived already, without waiting."""
+        """Deliver now what has arrived already, without waiting. It may be left for later."""
         ...
 
     def pause_reading(self) -> None:
@@ -73,5 +77,8 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of both directions at once. Idempotent."""
+        """Let go of both directions at once; what is queued is lost. Idempotent.
+
+        Tells the receiver, if it has not been told, that no more bytes will come.
+        """
         ...

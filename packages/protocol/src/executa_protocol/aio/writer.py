@@ -9,6 +9,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
+from typing import cast
 
 from executa_protocol.aio.fds import is_pollable
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
@@ -32,6 +33,7 @@ class FdWriter:
         "_rest",
         "_scheduled",
         "_waiting",
+        "_withdrawn",
         "congested",
         "corked",
         "queued",
@@ -52,8 +54,9 @@ class FdWriter:
         self._limit = limit
         self._on_drained = on_drained
         self._on_broken = on_broken
-        self._frames: list[bytes] = []
+        self._frames: list[bytes | int] = []  # an int is the size of one that was withdrawn
         self._rest = memoryview(b"")  # of a write that the pipe took only in part
+        self._withdrawn = False  # whether any of them was
         self._scheduled = False
         self._waiting = False  # for the loop to say that fd is writable
         self.congested = False
@@ -89,9 +92,7 @@ class FdWriter:
         try:
             while self._rest or self._frames:
                 if not self._rest:
-                    frames = self._frames
-                    self._rest = memoryview(frames[0] if len(frames) == 1 else b"".join(frames))
-                    self._frames = []
+                    self._rest = self._joined()
                 count = os.write(self._fd, self._rest)
                 self._rest = self._rest[count:]
                 self.queued -= count
@@ -107,6 +108,35 @@ class FdWriter:
             self._on_drained()
         if self._closing and not self.queued:
             self.close()
+
+    def _joined(self) -> memoryview:
+        frames, self._frames = self._frames, []
+        if self._withdrawn:
+            gap = sum(frame for frame in frames if isinstance(frame, int))
+            frames = [frame for frame in frames if not isinstance(frame, int)]
+            self._withdrawn = False
+            self.queued -= gap
+            self.taken += gap
+        return memoryview(b"".join(cast("list[bytes]", frames)))
+
+    def withdraw(self, position: int) -> bool:
+        """Take back the frame that begins at `position`; False if it has begun to leave.
+
+        Its bytes count as queued until the stream has come past them, so that the positions
+        of other frames stay true.
+        """
+        frames = self._frames
+        start = self.taken + len(self._rest)
+        for index, frame in enumerate(frames):
+            if start == position and not isinstance(frame, int):
+                frames[index] = len(frame)
+                self._withdrawn = True
+                if index and isinstance(before := frames[index - 1], int):
+                    # Neighbours become one: those withdrawn in order are found at once.
+                    frames[index - 1 : index + 1] = [before + len(frame)]
+                return True
+            start += frame if isinstance(frame, int) else len(frame)
+        return False
 
     def _writable(self) -> None:
         self._loop.remove_writer(self._fd)
@@ -131,6 +161,7 @@ class FdWriter:
             self._loop.remove_writer(self._fd)
             self._waiting = False
         fd, self._fd = self._fd, -1
+        self.congested = False
         self._frames.clear()
         self._rest = memoryview(b"")
         self.queued = 0

@@ -1,0 +1,1 @@
+"""Durable actions and sessions: work that outlives connections, processes and crashes."""

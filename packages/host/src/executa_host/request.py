@@ -1,0 +1,96 @@
+"""What nexus and the plugin are told of an invoke (seed lifecycle, Per-invoke context; R-39).
+
+Owns its id, its opening, the params on the wire and which credentials are in them. The
+common case, an invoke that needs nothing of nexus, is put together from prepared parts: it
+is on the hot path.
+"""
+
+import os
+import time
+
+from msgspec import UNSET, UnsetType
+
+from executa_host.connection import Connection
+from executa_host.invocation import ActiveInvoke, InvokeRefused
+from executa_host.routing import ToolRoute
+from executa_protocol import codec
+from executa_protocol.codes import wire_error
+from executa_protocol.methods.invoke import InvokeContext
+from executa_protocol.nexus import AppContext, InvokeOpening
+
+_PLAIN = b'%b%b,"context":{"invoke_id":"%b","deadline_ms":%d},"invoke_id":"%b"}'
+_FULL = b'%b%b,"context":%b,"invoke_id":"%b"}'
+
+
+def new_invoke_id() -> str:
+    """32 hexadecimal digits (seed lifecycle, Per-invoke context; R-13)."""
+    return os.urandom(16).hex()
+
+
+def opening_of(
+    connection: Connection, tool: str, invoke_id: str, app: AppContext | None = None
+) -> InvokeOpening:
+    """What nexus is told before an invoke begins."""
+    manifest = connection.manifest
+    return InvokeOpening(
+        user_id=connection.user_id,
+        executa_tool_id=connection.spec.tool_id,
+        plugin=connection.name,
+        tool=tool,
+        invoke_id=invoke_id,
+        capabilities=tuple(sorted(connection.declared)),
+        credentials=tuple(each.name for each in manifest.credentials) if manifest else (),
+        app=app,
+    )
+
+
+def invoke_params(
+    connection: Connection,
+    route: ToolRoute,
+    arguments: bytes,
+    active: ActiveInvoke,
+    remaining: float,
+) -> bytes:
+    """The encoded params of `invoke`. `arguments` are encoded, `remaining` is in seconds.
+
+    The id also stands beside the tool, where old samples read it (R-23). Raises
+    `InvokeRefused` for a required credential that is not set.
+    """
+    deadline_ms = int((time.time() + remaining) * 1000)
+    name = active.invoke_id.encode()
+    if not connection.needs_nexus and active.parent is None:
+        return _PLAIN % (route.head, arguments, name, deadline_ms, name)
+    context = InvokeContext(
+        invoke_id=active.invoke_id,
+        deadline_ms=deadline_ms,
+        credentials=_credentials(connection, active),
+    )
+    if connection.negotiated.is_v2:  # v1 invokes carry no tokens (R-23)
+        grant = active.grant
+        if grant.sampling_token is not None:
+            context.sampling_token = grant.sampling_token.value
+        if grant.storage_token is not None:
+            context.storage_token = grant.storage_token.value
+    if active.parent is not None:
+        context.parent_invoke_id = active.parent.invoke_id
+    return _FULL % (route.head, arguments, codec.encode(context), name)
+
+
+def _credentials(connection: Connection, active: ActiveInvoke) -> dict[str, str] | UnsetType:
+    """The credentials that the manifest names; the spec's own win over nexus's."""
+    manifest = connection.manifest
+    if manifest is None or not manifest.credentials:
+        return UNSET
+    known = active.grant.credentials | connection.spec.credentials
+    found: dict[str, str] = {}
+    for credential in manifest.credentials:
+        value = known.get(credential.name)
+        if value is None and credential.default is not UNSET:
+            value = credential.default
+        if value is not None:
+            found[credential.name] = value
+        elif credential.required:
+            text = f"{connection.name} needs the credential {credential.name}, which is not set"
+            error = wire_error("INVALID_PARAMS", text, credential=credential.name)
+            raise InvokeRefused(error.code, text, error.data)
+    return found

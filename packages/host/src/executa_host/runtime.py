@@ -1,0 +1,65 @@
+"""What all parts of one host share: its clock, its followers, its settings, its limits."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+from executa_host.background import Background
+from executa_host.clock import Clock, SystemClock
+from executa_host.followers import Followers
+from executa_host.patience import Patience
+from executa_protocol.limits import STARTS_AT_ONCE
+from executa_protocol.transcript import AnyEvent
+
+LOCAL_USER: Final = "local"
+"""Whose plugins run when nobody says otherwise (R-23)."""
+
+
+class Runtime:
+    """One host's surroundings.
+
+    `starts` bounds how many plugins start at the same time. `hidden` are names of
+    environment variables that no plugin gets (R-27). `idle_after` are the seconds after
+    which an idle process is stopped, None for never. `jitter` gives numbers from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        clock: Clock | None = None,
+        patience: Patience | None = None,
+        hidden: tuple[str, ...] = (),
+        idle_after: float | None = None,
+        starts_at_once: int = STARTS_AT_ONCE,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.strict = strict
+        self.clock: Clock = clock or SystemClock()
+        self.patience = patience or Patience()
+        self.hidden = hidden
+        self.idle_after = idle_after
+        self.starts = asyncio.Semaphore(starts_at_once)
+        self.jitter = jitter
+        self.followers = Followers()
+        self.background = Background()
+
+    def shown_user(self, user_id: str) -> str:
+        """How events name a user: the local one goes without a name."""
+        return "" if user_id == LOCAL_USER else user_id
+
+    def emit(self, event: AnyEvent) -> None:
+        """Give an event to whoever follows."""
+        self.followers.emit(event)
+
+
+def ms_between(start: float, end: float) -> float:
+    """Milliseconds between two instants of a monotonic clock."""
+    return round((end - start) * 1000, 3)
+
+
+def ms_since(start: float) -> float:
+    """Milliseconds since a `time.monotonic` instant."""
+    return ms_between(start, time.monotonic())

@@ -1,0 +1,76 @@
+"""What a peer tells its owner beside messages: diagnostics, every line, its own side's faults.
+
+Nothing that an owner does when it is told something may change what happens on the
+wire, so its faults end here, in the loop's exception handler.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+from msgspec import UNSET
+
+from executa_protocol.aio.handler import Diagnostic, Direction, Handler, Tap
+from executa_protocol.envelope import Message
+from executa_protocol.limits import DIAGNOSTIC_CHARS
+from executa_protocol.readings import Finding
+
+
+class Reports:
+    """The way from one peer to its handler and its tap.
+
+    `counts` says how many diagnostics of each kind there were, `tap` is taken off when it
+    fails.
+    """
+
+    __slots__ = ("_handler", "_loop", "counts", "tap")
+
+    def __init__(self, handler: Handler, tap: Tap | None) -> None:
+        self._handler = handler
+        self._loop = asyncio.get_running_loop()
+        self.tap = tap
+        self.counts: Counter[str] = Counter()
+
+    def report(self, kind: str, message: str, sample: bytes = b"") -> None:
+        """Count a diagnostic and tell it."""
+        self.counts[kind] += 1
+        if len(message) > DIAGNOSTIC_CHARS:
+            message = f"{message[:DIAGNOSTIC_CHARS]}..."
+        try:
+            self._handler.on_diagnostic(Diagnostic(kind, message, sample))
+        except Exception as fault:  # noqa: BLE001 - see the top
+            self._log("on_diagnostic failed", fault)
+
+    def tolerated(self, finding: Finding) -> None:
+        """Tell of a departure that was tolerated (R-03)."""
+        self.report("tolerated", f"{finding.requirement}: {finding.message}")
+
+    def show(self, direction: Direction, line: bytes) -> None:
+        """Show a line to the tap, if there is one."""
+        try:
+            if self.tap is not None:
+                self.tap(direction, line)
+        except Exception as fault:  # noqa: BLE001 - see the top
+            self.tap = None
+            self._log("a tap failed and is taken off", fault)
+
+    def deliver(self, handle: Callable[[Message], None], message: Message) -> bool:
+        """Hand a message to the handler; False if it failed, which harms that message only."""
+        try:
+            handle(message)
+        except Exception as fault:  # noqa: BLE001 - see the top
+            name = message.method if message.method is not UNSET else "an answer"
+            self.report("handler", f"{name:.60}: {type(fault).__name__}: {fault}")
+            self._log("a handler failed", fault)
+            return False
+        return True
+
+    def closed(self, reason: Exception | None) -> None:
+        """Tell that the connection has ended."""
+        try:
+            self._handler.on_closed(reason)
+        except Exception as fault:  # noqa: BLE001 - see the top
+            self._log("on_closed failed", fault)
+
+    def _log(self, message: str, fault: Exception) -> None:
+        self._loop.call_exception_handler({"message": f"executa: {message}", "exception": fault})
