@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from aiohttp import web
 
 from executa_host.actions.requests import OWN_WORK, Scope
 from executa_host.api import ApiServer
@@ -37,6 +38,13 @@ class Rig:
     def address(self) -> tuple[str, int]:
         host, port = self.url.removeprefix("http://").split(":")
         return host, int(port)
+
+    @property
+    def web_server(self) -> web.Server:
+        """What holds the connections of clients."""
+        server = vars(self.server)["_runner"].server
+        assert isinstance(server, web.Server)
+        return server
 
     def key(
         self,

@@ -75,6 +75,9 @@ class FakeActions:
         self.draining = False
         self.drained = asyncio.Event()
         self.waiting = 0
+        self.more = asyncio.Event()
+        self.idle = asyncio.Event()
+        """Set while nobody waits."""
         self.hold: asyncio.Event | None = None
         """Submissions wait for this before they are accepted, if it is there."""
         self.submitting = asyncio.Event()
@@ -104,6 +107,13 @@ class FakeActions:
         event = EventRecord(cursor="", type="chunk", at_ms=1, action_id=action_id, chunk=chunk)
         self.logs[action_id].add(event)
         self.records[action_id] = structs.replace(self.records[action_id], chunks=number)
+
+    async def until_waiting(self, count: int) -> None:
+        """Until so many wait here for something to happen."""
+        async with asyncio.timeout(20):
+            while self.waiting < count:
+                self.more.clear()
+                await self.more.wait()
 
     def _seen(self, caller: Caller, action_id: str) -> ActionRecord:
         record = self.records.get(action_id)
@@ -329,6 +339,8 @@ class FakeActions:
 
     async def _until(self, holds: Callable[[], bool], subject: str, wait: float) -> None:
         self.waiting += 1
+        self.more.set()
+        self.idle.clear()
         try:
             async with asyncio.timeout(wait):
                 while not holds() and wait and not self.drained.is_set():
@@ -337,3 +349,5 @@ class FakeActions:
             pass
         finally:
             self.waiting -= 1
+            if not self.waiting:
+                self.idle.set()

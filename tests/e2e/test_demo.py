@@ -70,6 +70,46 @@ def test_the_timeline_tells_who_called_whom_and_what_was_refused() -> None:
     assert "\x1b[" not in done.stdout
 
 
+def _totals(*options: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    done = _executa("demo", "--json", *options)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    *events, totals = [json.loads(line) for line in done.stdout.splitlines()]
+    return totals, events
+
+
+def _frames(events: list[dict[str, Any]]) -> list[Any]:
+    return [event["frame"] for event in events if event["event"] == "run_frame"]
+
+
+def test_nexus_as_a_process_of_its_own_gives_the_same_frames() -> None:
+    here, events_here = _totals()
+    there, events_there = _totals("--nexus", "http")
+    for name in COUNTS:
+        assert there[name] == here[name]
+    frames = [
+        [e["frame"] for e in es if e["event"] == "run_frame"] for es in (events_here, events_there)
+    ]
+    assert frames[0] == frames[1]
+
+
+@pytest.mark.parametrize("nexus", ["direct", "http"])
+def test_a_seed_of_faults_is_survived_told_and_the_same_again(nexus: str) -> None:
+    runs = [_totals("--faults", "seed=7", "--nexus", nexus) for _ in range(2)]
+    faults = [[e for e in events if e["event"] == "fault"] for _, events in runs]
+    assert faults[0] == faults[1]
+    assert len(faults[0]) == runs[0][0]["faults"] > 0
+    assert all(fault["answered"] for fault in faults[0])
+    assert {"latency", "rate_limit", "slow_first_byte"} <= {fault["kind"] for fault in faults[0]}
+    same = (*COUNTS, "ok", "tokens", "tried_again", "refused")
+    assert [runs[0][0][name] for name in same] == [runs[1][0][name] for name in same]
+
+
+def test_faults_that_are_no_faults_are_exit_code_2() -> None:
+    done = _executa("demo", "--faults", "sed=7")
+    assert done.returncode == 2
+    assert "seed=N" in done.stderr
+
+
 def test_a_file_that_is_not_there_is_a_sentence_and_exit_code_2() -> None:
     done = _executa("demo", "--file", "no/such/file.md")
     assert done.returncode == 2

@@ -13,7 +13,9 @@ from executa_nexus_stub import NexusStub
 from executa_protocol.transcript import AnyEvent
 from tests.support.leaks import LeakCheck
 
-RAW_PLUGIN = Path(__file__).parents[1] / "support" / "raw_plugin.py"
+SUPPORT = Path(__file__).parents[1] / "support"
+RAW_PLUGIN = SUPPORT / "raw_plugin.py"
+RUDE_PLUGIN = SUPPORT / "rude_plugin.py"
 
 E = TypeVar("E")
 
@@ -21,6 +23,11 @@ E = TypeVar("E")
 def raw_command(*options: str) -> tuple[str, ...]:
     """The command of the raw plugin with `options`."""
     return (sys.executable, str(RAW_PLUGIN), *options)
+
+
+def rude_command(*options: str) -> tuple[str, ...]:
+    """The command of the raw plugin with worse manners."""
+    return (sys.executable, str(RUDE_PLUGIN), *options)
 
 
 class Rig:
@@ -35,6 +42,10 @@ class Rig:
     def add(self, *options: str, name: str = "raw", **spec: Any) -> None:
         """Make a raw plugin known."""
         self.host.add(PluginSpec(name=name, command=raw_command(*options), **spec))
+
+    def add_rude(self, *options: str, name: str = "raw", **spec: Any) -> None:
+        """Make a rude plugin known."""
+        self.host.add(PluginSpec(name=name, command=rude_command(*options), **spec))
 
     async def reverse(
         self, method: str, params: Mapping[str, Any], *, stamp: bool = True, plugin: str = "raw"

@@ -6,50 +6,35 @@ through it: served, refused, failed, timed out, with nexus in this process and o
 healthy and broken.
 """
 
-import asyncio
-import contextlib
 import json
 import logging
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from prometheus_client import generate_latest
 from rich.pretty import pretty_repr
 
-from executa_host import Host, PluginSpec
+from executa_host import PluginSpec
 from executa_host.config import read_config
 from executa_host.nexus.calls import Call
 from executa_host.nexus.http import HttpNexus
-from executa_host.observe.logs import EventLog
-from executa_host.observe.metrics import Metrics
-from executa_host.observe.spans import Spans
-from executa_nexus_stub import NexusStub, StubConfig
-from executa_nexus_stub.faults import FaultConfig, FaultRule
-from executa_nexus_stub.grants import PluginGrant, User
-from executa_nexus_stub.http.server import NexusServer
-from executa_protocol.nexus import Nexus
-from executa_protocol.transcript import AnyEvent
-from tests.host.conftest import raw_command
+from executa_nexus_stub.faults import FaultRule
 from tests.host.nexus_server import ScriptedNexus
 from tests.host.secret_scanner import LogScan, Scanner
+from tests.host.secret_watch import (
+    FROM_NEXUS,
+    FROM_SPEC,
+    KEY,
+    OF_ANOTHER,
+    UNDECLARED,
+    Watched,
+    no_pause,
+    watched_host,
+)
 
-KEY = "host-key-7f3a9c51"
-FROM_NEXUS = "credential-of-nexus-b81d"
-FROM_SPEC = "credential-of-the-spec-40ce"
-OF_ANOTHER = "credential-of-another-plugin-9e21"
-UNDECLARED = "credential-that-nobody-declared-11aa"
-
-CREDENTIALS = [
-    {"name": "CLOUD_KEY", "description": "x"},
-    {"name": "LOCAL_KEY", "description": "x"},
-]
 SAMPLE = {
     "messages": [{"role": "user", "content": {"type": "text", "text": "Tea is hot. Ice is cold."}}],
     "maxTokens": 50,
@@ -77,55 +62,6 @@ REVERSE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-class Watched:
-    """A host of which everything is scanned, and the folder that its files are in."""
-
-    def __init__(self, nexus: Nexus, scanner: Scanner, folder: Path) -> None:
-        self.scanner = scanner
-        self.folder = folder
-        self.metrics = Metrics()
-        self.exporter = InMemorySpanExporter()
-        self.provider = TracerProvider(shutdown_on_exit=False)
-        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        self._consumers = [
-            scanner.event,
-            EventLog(content=True),
-            self.metrics,
-            Spans(self.provider),
-        ]
-        self.host = Host(nexus, trace=self._take)
-
-    def _take(self, event: AnyEvent) -> None:
-        for consumer in self._consumers:
-            consumer(event)
-
-    def add(self, name: str, *options: str, **spec: Any) -> None:
-        """Make a raw plugin known that declares two credentials."""
-        manifest = json.dumps({"name": name, "credentials": CREDENTIALS})
-        command = raw_command("--manifest", manifest, *options)
-        spec = {"credentials": {"LOCAL_KEY": FROM_SPEC, "UNDECLARED": UNDECLARED}, **spec}
-        self.host.add(PluginSpec(name=name, command=command, **spec))
-
-    async def invoke(
-        self, plugin: str, tool: str, arguments: dict[str, Any] | None = None, **options: Any
-    ) -> Any:
-        """Invoke, and scan whatever comes of it."""
-        invoking = self.host.invoke(plugin, tool, arguments, **options)
-        (outcome,) = await asyncio.gather(invoking, return_exceptions=True)
-        self.scanner.outcome(outcome)
-        self.scanner.files(self.folder)
-        return outcome
-
-    def finish(self) -> None:
-        """Scan what stayed."""
-        self.scanner.look("the metrics", generate_latest(self.metrics.registry).decode())
-        for span in self.exporter.get_finished_spans():
-            self.scanner.look("a span", span.to_json())
-        self.scanner.look("the host's repr", repr(self.host))
-        self.scanner.files(self.folder)
-        self.provider.shutdown()
-
-
 @pytest.fixture
 def scanner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Scanner]:
     """A scanner that reads every log record of this process."""
@@ -149,54 +85,12 @@ def scanner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Scanner
     root.removeHandler(handler)
 
 
-def _config(*rules: FaultRule) -> StubConfig:
-    user = User(
-        credentials={"CLOUD_KEY": FROM_NEXUS},
-        plugins={"raw": PluginGrant(), "other": PluginGrant(credentials={"LOCAL_KEY": OF_ANOTHER})},
-    )
-    return StubConfig(
-        users={"local": user},
-        host_key_env="STUB_HOST_KEY",
-        faults=FaultConfig(rules=rules, seed=7),
-    )
-
-
-async def _no_pause(seconds: float) -> None:
-    del seconds
-
-
-@contextlib.asynccontextmanager
-async def _nexus(kind: str, stub: NexusStub) -> AsyncGenerator[Nexus]:
-    if kind == "direct":
-        yield stub
-        return
-    async with NexusServer(stub) as server:
-        nexus = HttpNexus(server.url, key=KEY, pause=_no_pause)
-        yield nexus
-        await nexus.aclose()
-
-
-@contextlib.asynccontextmanager
-async def _watched(
-    kind: str, scanner: Scanner, folder: Path, *rules: FaultRule
-) -> AsyncGenerator[Watched]:
-    stub = NexusStub(_config(*rules))
-    scanner.watch(stub)
-    async with _nexus(kind, stub) as nexus:
-        scanner.look("nexus's repr", repr(nexus))
-        watched = Watched(nexus, scanner, folder)
-        async with watched.host:
-            yield watched
-        watched.finish()
-    await stub.aclose()
-
-
 @pytest.fixture(params=["direct", "http"])
 async def watched(
     request: pytest.FixtureRequest, scanner: Scanner, tmp_path: Path
 ) -> AsyncIterator[Watched]:
     """A watched host over a healthy stub."""
-    async with _watched(request.param, scanner, tmp_path) as made:
+    async with watched_host(request.param, scanner, tmp_path) as made:
         yield made
 
 
@@ -305,7 +199,7 @@ FAULTS = {
 async def test_nothing_gets_out_when_nexus_fails(
     kind: str, faults: str, scanner: Scanner, tmp_path: Path
 ) -> None:
-    async with _watched(kind, scanner, tmp_path, *FAULTS[faults]) as watched:
+    async with watched_host(kind, scanner, tmp_path, *FAULTS[faults]) as watched:
         watched.add("raw")
         for _ in range(3):
             for method, params in REVERSE:
@@ -346,7 +240,7 @@ async def test_nothing_gets_out_of_a_nexus_that_repeats_what_it_was_sent(
     for token in ("tok-sampling-5150", "tok-storage-5151"):
         scanner.add("a token", token)
     async with ScriptedNexus(reply) as server:
-        nexus = HttpNexus(server.url, key=KEY, pause=_no_pause)
+        nexus = HttpNexus(server.url, key=KEY, pause=no_pause)
         watched = Watched(nexus, scanner, tmp_path)
         async with watched.host:
             watched.add("raw")

@@ -49,13 +49,6 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
         {"name": "parallel", "type": "boolean", "required": False},
     ],
     "cancelled": [{"name": "mode", "type": "string"}],
-    "flood": [
-        {"name": "stream", "type": "string"},
-        {"name": "bytes", "type": "integer"},
-        {"name": "line", "type": "string"},
-    ],
-    "long_line": [{"name": "bytes", "type": "integer"}],
-    "daemon": [],
 }
 
 Params = dict[str, Any]
@@ -144,8 +137,7 @@ class Plugin:
                 return
             answer = json.loads(self.options.init)
             if self.options.take:
-                taken = dict.fromkeys(self.options.take.split(","), {})
-                answer["capabilities"] = answer["capabilities"] | taken
+                answer["capabilities"] |= {key: {} for key in self.options.take.split(",")}
             self.answer(identity, answer)
         elif method == "describe":
             self.answer(identity, self.manifest())
@@ -267,44 +259,6 @@ class Plugin:
             os._exit(1)
         return ANSWERED
 
-    def tool_flood(self, params: Params, _identity: Any) -> Any:
-        """Repeat `line` on a stream, as it is, until so many bytes are written."""
-        arguments = params["arguments"]
-        line = arguments["line"].encode("utf-8", "surrogateescape")
-        block = line * max(1, 65536 // len(line))
-        stream = sys.stdout if arguments["stream"] == "stdout" else sys.stderr
-        with self.lock:
-            for _ in range(max(1, arguments["bytes"] // len(block))):
-                stream.buffer.write(block)
-            stream.flush()
-        return None
-
-    def tool_long_line(self, params: Params, identity: Any) -> Any:
-        """An answer of one very long line."""
-        block = b"x" * 65536
-        with self.lock:
-            out = sys.stdout.buffer
-            out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"success":true,"data":"' % identity)
-            for _ in range(params["arguments"]["bytes"] // len(block)):
-                out.write(block)
-            out.write(b'"}}\n')
-            out.flush()
-        return ANSWERED
-
-    def tool_daemon(self, _params: Params, identity: Any) -> Any:
-        """Leave a daemon behind that has a session of its own and keeps the pipes, and die."""
-        reader, writer = os.pipe()
-        if os.fork() == 0:
-            os.setsid()
-            if os.fork() == 0:
-                os.write(writer, str(os.getpid()).encode())
-                signal.alarm(60)
-                while True:
-                    signal.pause()
-            os._exit(0)
-        self.answer(identity, {"success": True, "data": int(os.read(reader, 20))})
-        os._exit(0)
-
     def run(self) -> None:
         if self.options.banner:
             self.send_line("Welcome to RawPlugin 3000!")
@@ -321,7 +275,8 @@ class Plugin:
                     self.waiting[message["id"]].put(message)
 
 
-def main() -> None:
+def main(kind: type[Plugin] = Plugin) -> None:
+    """Be a plugin of this kind, as the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--manifest", default="{}")
     parser.add_argument("--v1", action="store_true")
@@ -348,7 +303,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.ignore_term:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Plugin(options).run()
+    kind(options).run()
     while options.ignore_eof:
         signal.pause()
 

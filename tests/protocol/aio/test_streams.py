@@ -19,7 +19,7 @@ from executa_protocol.aio.streams import FdTransport
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import KIB, MIB, POLL_READS, READ_CHUNK
 from tests.protocol.aio.conftest import Wiring
-from tests.protocol.aio.wires import Recorder
+from tests.protocol.aio.wires import Recorder, turns
 
 
 def null() -> int:
@@ -134,12 +134,6 @@ async def test_a_chunk_that_comes_while_paused_is_delivered_on_resume(
     await receiver.until(lambda: receiver.has("lost"))
     assert bytes(receiver.data) == b"one chunk"
     transport.close()
-
-
-async def turns() -> None:
-    """Let the loop run for a while, without time."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_the_null_device_ends_at_once() -> None:

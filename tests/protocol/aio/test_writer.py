@@ -11,7 +11,7 @@ import pytest_asyncio
 from executa_protocol.aio.writer import FdWriter
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import KIB, WRITE_HIGH_WATER, WRITE_LOW_WATER
-from tests.protocol.aio.wires import Changing
+from tests.protocol.aio.wires import Changing, turns
 
 
 class Pipe(Changing):
@@ -105,26 +105,21 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     return Writes(monkeypatch)
 
 
-async def turn() -> None:
-    """One turn of the loop."""
-    await asyncio.sleep(0)
-
-
 async def test_frames_of_one_turn_leave_in_one_write(pipe: Pipe, writes: Writes) -> None:
     for frame in (b"a\n", b"b\n", b"c\n"):
         pipe.writer.write(frame)
     assert (pipe.read(), writes.sizes) == (b"", [])
-    await turn()
+    await turns(1)
     assert (pipe.read(), writes.sizes) == (b"a\nb\nc\n", [6])
     pipe.writer.write(b"d\n")
-    await turn()
+    await turns(1)
     assert (pipe.read(), writes.sizes) == (b"d\n", [6, 2])
 
 
 async def test_corked_frames_wait_for_the_owner(pipe: Pipe, writes: Writes) -> None:
     pipe.writer.corked = True
     pipe.writer.write(b"a\n")
-    await turn()
+    await turns(1)
     assert writes.sizes == []
     pipe.writer.corked = False
     pipe.writer.flush()
@@ -136,7 +131,7 @@ async def test_a_write_that_is_taken_in_parts_goes_on_where_it_stopped(
 ) -> None:
     writes.most = 3
     pipe.writer.write(b"0123456789\n")
-    await turn()
+    await turns(1)
     assert pipe.read() == b"0123456789\n"
     assert writes.sizes == [3, 3, 3, 2]
 
@@ -145,7 +140,7 @@ async def test_a_full_pipe_is_waited_for_and_nothing_is_lost_or_doubled(pipe: Pi
     sent = os.urandom(300 * KIB)
     for start in range(0, len(sent), 7 * KIB):
         pipe.writer.write(sent[start : start + 7 * KIB])
-    await turn()
+    await turns(1)
     assert 0 < pipe.writer.taken < len(sent)
     assert pipe.writer.queued == len(sent) - pipe.writer.taken
     assert await pipe.read_all(len(sent)) == sent
@@ -154,10 +149,10 @@ async def test_a_full_pipe_is_waited_for_and_nothing_is_lost_or_doubled(pipe: Pi
 
 async def test_a_writer_that_waits_makes_no_more_system_calls(pipe: Pipe, writes: Writes) -> None:
     pipe.writer.write(b"x" * 200 * KIB)
-    await turn()
+    await turns(1)
     count = len(writes.sizes)
     pipe.writer.write(b"more\n")
-    await turn()
+    await turns(1)
     pipe.writer.flush()
     assert len(writes.sizes) == count
     await pipe.read_all(200 * KIB + 5)
@@ -170,9 +165,9 @@ async def test_the_limit_counts_what_waits_and_not_what_was_taken(pipe: Pipe) ->
     with pytest.raises(WriteQueueFull) as caught:
         small.writer.write(b"9\n")
     assert (caught.value.queued, caught.value.limit) == (9, 10)
-    await turn()
+    await turns(1)
     small.writer.write(b"123456789\n")
-    await turn()
+    await turns(1)
     assert small.read() == b"12345678\n123456789\n"
     small.close()
 
@@ -192,7 +187,7 @@ async def test_a_reader_that_has_gone_breaks_the_writer(pipe: Pipe) -> None:
     os.close(pipe.fd)
     pipe.fd = -1
     pipe.writer.write(b"a\n")
-    await turn()
+    await turns(1)
     assert [str(fault) for fault in pipe.broken] == [
         "writing failed: the other side has closed its end"
     ]
@@ -205,7 +200,7 @@ async def test_a_reader_that_has_gone_breaks_the_writer(pipe: Pipe) -> None:
 
 async def test_a_reader_that_goes_while_the_pipe_is_full_breaks_the_writer(pipe: Pipe) -> None:
     pipe.writer.write(b"x" * 2 * WRITE_HIGH_WATER)
-    await turn()
+    await turns(1)
     assert pipe.writer.congested
     os.close(pipe.fd)
     pipe.fd = -1
@@ -216,7 +211,7 @@ async def test_a_reader_that_goes_while_the_pipe_is_full_breaks_the_writer(pipe:
 async def test_any_other_fault_breaks_it_with_its_own_words(pipe: Pipe, writes: Writes) -> None:
     writes.fault = OSError(errno.EIO, "Input/output error")
     pipe.writer.write(b"a\n")
-    await turn()
+    await turns(1)
     assert "Input/output error" in str(pipe.broken[0])
 
 
@@ -226,7 +221,7 @@ async def test_closing_after_the_flush_waits_for_what_is_queued(pipe: Pipe) -> N
     with pytest.raises(ConnectionLost):
         pipe.writer.write(b"more\n")
     assert await pipe.read_all(200 * KIB) == b"x" * 200 * KIB
-    await turn()
+    await turns(1)
     assert pipe.read() == b""
     pipe.writer.close_after_flush()
     pipe.writer.flush()
@@ -235,7 +230,7 @@ async def test_closing_after_the_flush_waits_for_what_is_queued(pipe: Pipe) -> N
 
 async def test_closing_drops_what_is_queued(pipe: Pipe) -> None:
     pipe.writer.write(b"x" * 200 * KIB)
-    await turn()
+    await turns(1)
     pipe.writer.close()
     assert (pipe.writer.queued, pipe.writer.congested) == (0, False)
     assert len(pipe.read()) == pipe.writer.taken
@@ -255,7 +250,7 @@ async def test_a_frame_that_has_not_begun_to_leave_can_be_taken_back(pipe: Pipe)
     assert writer.withdraw(positions[1])
     assert not writer.withdraw(positions[1])
     assert not writer.withdraw(positions[1] + 1)
-    await turn()
+    await turns(1)
     assert pipe.read() == b"a\ndddd\n"
     assert (writer.queued, writer.taken) == (0, 14)  # the others' positions stay true
     assert not writer.withdraw(positions[3])
@@ -270,14 +265,14 @@ async def test_all_frames_may_be_taken_back_in_any_order(
         pipe.writer.write(frame)
     assert all(pipe.writer.withdraw(positions[index]) for index in order)
     pipe.writer.write(b"last\n")
-    await turn()
+    await turns(1)
     assert pipe.read() == b"last\n"
     assert (pipe.writer.queued, pipe.writer.taken) == (0, 14)
 
 
 async def test_a_frame_that_has_begun_to_leave_stays(pipe: Pipe) -> None:
     pipe.writer.write(b"x" * 200 * KIB)
-    await turn()
+    await turns(1)
     position = pipe.writer.taken + pipe.writer.queued
     pipe.writer.write(b"second\n")
     assert not pipe.writer.withdraw(0)

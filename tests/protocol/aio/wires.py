@@ -45,6 +45,12 @@ class Changing:
                 await self._changed.wait()
 
 
+async def turns(count: int = 10) -> None:
+    """Let the loop run for a few turns, which takes no time."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 class Recorder(Changing):
     """A receiver that remembers what its transport told, and in which order."""
 

@@ -172,7 +172,8 @@ class Supervisor:
 
     def _begin(self, delay: float) -> None:
         loop = asyncio.get_running_loop()
-        self._starting = task = loop.create_task(self._bring_up(delay))
+        due = self._runtime.clock.monotonic() + delay
+        self._starting = task = loop.create_task(self._bring_up(due))
         task.add_done_callback(self._brought_up)
 
     async def _come_up(self, starting: "asyncio.Task[Connection]") -> None:
@@ -184,8 +185,9 @@ class Supervisor:
         if fault is not None:
             raise fault
 
-    async def _bring_up(self, delay: float) -> Connection:
-        if delay:
+    async def _bring_up(self, due: float) -> Connection:
+        delay = due - self._runtime.clock.monotonic()
+        if delay > 0:
             await sleep(self._runtime.clock, delay)
         async with self._runtime.starts:
             self.launches += 1

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from executa_nexus_stub.fault_text import read_faults
 from executa_nexus_stub.faults import FaultConfig
 from executa_nexus_stub.grants import Plan, PluginGrant, User
 from executa_nexus_stub.models.base import Format
@@ -80,11 +81,17 @@ class StubConfig(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_config(values: Mapping[str, Any] | StubConfig | None) -> StubConfig:
-    """The settings in `values`. Raises `UsageError` that names what is wrong."""
+    """The settings in `values`. Raises `UsageError` that names what is wrong.
+
+    `faults` may also be the text that a person types, such as ``seed=7``.
+    """
     if isinstance(values, StubConfig):
         return values
+    given = dict(values or {})
+    if isinstance(given.get("faults"), str):
+        given["faults"] = read_faults(given["faults"])
     try:
-        return msgspec.convert(dict(values or {}), StubConfig)
+        return msgspec.convert(given, StubConfig)
     except msgspec.ValidationError as fault:
         msg = f"nexus stub configuration: {fault}"
         raise UsageError(msg) from None

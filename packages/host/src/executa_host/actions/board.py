@@ -77,6 +77,9 @@ class Board:
         self.ids = ids or IdSource(clock.now)
         self.jitter = jitter
         self.draining = False
+        """Nothing new begins."""
+        self.stopping = False
+        """Nobody waits any longer; set once what runs has had its time."""
         self.items: dict[str, Item] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -110,12 +113,12 @@ class Board:
 
     async def stop(self) -> None:
         """End all tasks, and wait for that."""
-        for item in list(self.items.values()):
-            self.disarm(item)
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
             await asyncio.wait(self._tasks)
+        for item in self.items.values():
+            self.disarm(item)
 
     # --- Items ---------------------------------------------------------------------------------
 
@@ -125,17 +128,27 @@ class Board:
         known = self.items.get(record.action_id)
         if known is not None:
             return known
+        item = self.items[record.action_id] = self.unlisted(stored)
+        return item
+
+    def unlisted(self, stored: Stored) -> Item:
+        """An entry for an action that this engine need not know of: it has ended, mostly."""
+        record = stored.record
         plugin, _, tool = record.capability.partition(".")
         item = Item(stored, Entry(record.action_id, record.tenant, plugin), tool)
         self._remember(item, stored)
-        self.items[record.action_id] = item
         return item
+
+    @staticmethod
+    def kept(given: Raw) -> Raw | None:
+        """An input as it is kept in memory while its action waits, if it is."""
+        data = bytes(given)
+        return Raw(data) if len(data) <= INPUT_KEPT else None
 
     def _remember(self, item: Item, stored: Stored) -> None:
         record = stored.record
         if isinstance(record.input, Raw):
-            if len(memoryview(record.input)) <= INPUT_KEPT:
-                item.input = Raw(bytes(record.input))
+            item.input = self.kept(record.input)
             record = msgspec.structs.replace(record, input=UNSET)
         stored.record = record
         item.stored = stored

@@ -15,6 +15,7 @@ from executa_host.actions.endings import end, move, withdrawn
 from executa_host.actions.outcomes import Verdict
 from executa_host.actions.records import ActionRecord, ActionState, Approval, ApprovalStatus
 from executa_host.actions.scheduler import Entry, FairQueue
+from executa_host.actions.store import StoreBroken
 from executa_protocol.actions import EXPIRED_ERROR
 
 _S = ActionState
@@ -115,12 +116,16 @@ class Dispatcher:
                 claimed = await claim(self._board, item)
                 if claimed is not None:
                     await attempts.run(self._board, item, claimed.ended)
+        except StoreBroken:
+            self._board.draining = True  # nothing can be written down any more
+            raise
         finally:
             self._queue.release(entry)
             if not self._queue.running:
                 self.idle.set()
-            self.admit(item)
             self.pump()
+        # Not after a failure of our own: that would come again, at once and for ever.
+        self.admit(item)
 
 
 def _undecided(record: ActionRecord) -> Approval | None:

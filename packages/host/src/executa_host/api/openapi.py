@@ -1,11 +1,10 @@
 """The OpenAPI 3.1 document, made of the table in `routes` and the structs it names.
 
-``python -m executa_host.api.openapi FILE`` writes it; a test holds the checked-in copy
+``python -m executa_host.api FILE`` writes it; a test holds the checked-in copy
 current.
 """
 
 import re
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
@@ -198,7 +197,3 @@ def write(path: Path) -> None:
     """Write the document of this version."""
     text = msgspec.json.format(msgspec.json.encode(document(version("executa-host"))), indent=2)
     path.write_bytes(text + b"\n")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

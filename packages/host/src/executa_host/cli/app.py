@@ -14,6 +14,7 @@ from executa_host.cli import exits
 from executa_host.cli.demo import demo
 from executa_host.cli.oneshot import describe, health, invoke, why
 from executa_host.cli.output import silence
+from executa_host.cli.running import exit_code
 from executa_protocol.errors import ExecutaError
 
 COMMANDS: Final = "executa.commands"
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = stop.code
     except ExecutaError as fault:
         errors.print(str(fault), markup=False, highlight=False, style="red")
-        code = exits.FAILED
+        code = exit_code(fault)
     except KeyboardInterrupt:
         errors.print("interrupted", style="yellow")
         code = exits.INTERRUPTED

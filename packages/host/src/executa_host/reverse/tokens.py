@@ -42,6 +42,8 @@ class Tokens:
     def forget(self, invoke: ActiveInvoke) -> None:
         """The invoke has ended, and its tokens with it."""
         self._due.pop(invoke.invoke_id, None)
+        if not self._due:
+            self.stop()
         if invoke.renewing is not None:
             invoke.renewing.cancel()
 
@@ -109,8 +111,9 @@ class Tokens:
             self._arm(earliest)
 
     def stop(self) -> None:
-        """Wake no more."""
+        """Wake no more, until there is something to watch again."""
         self._due.clear()
+        self._wakes = math.inf
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

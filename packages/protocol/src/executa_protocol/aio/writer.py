@@ -13,7 +13,10 @@ from typing import cast
 
 from executa_protocol.aio.fds import is_pollable
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
-from executa_protocol.limits import WRITE_HIGH_WATER, WRITE_LOW_WATER, WRITE_QUEUE
+from executa_protocol.limits import READ_CHUNK, WRITE_HIGH_WATER, WRITE_LOW_WATER, WRITE_QUEUE
+
+_BATCH = 4 * READ_CHUNK
+"""Bytes that are joined for one write: a pipe seldom takes more, and the rest is put back."""
 
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EBADF)
 
@@ -22,9 +25,11 @@ class FdWriter:
     """Owns `fd` and closes it. `on_drained` and `on_broken` are called from the loop."""
 
     __slots__ = (
+        "_batch",
         "_closing",
         "_fd",
         "_frames",
+        "_gaps",
         "_limit",
         "_loop",
         "_on_broken",
@@ -33,7 +38,6 @@ class FdWriter:
         "_rest",
         "_scheduled",
         "_waiting",
-        "_withdrawn",
         "congested",
         "corked",
         "queued",
@@ -55,8 +59,9 @@ class FdWriter:
         self._on_drained = on_drained
         self._on_broken = on_broken
         self._frames: list[bytes | int] = []  # an int is the size of one that was withdrawn
-        self._rest = memoryview(b"")  # of a write that the pipe took only in part
-        self._withdrawn = False  # whether any of them was
+        self._batch: list[bytes] = []  # the frames that are being written
+        self._rest = memoryview(b"")  # what is left of them
+        self._gaps = 0  # how many of `_frames` were withdrawn
         self._scheduled = False
         self._waiting = False  # for the loop to say that fd is writable
         self.congested = False
@@ -93,11 +98,14 @@ class FdWriter:
             while self._rest or self._frames:
                 if not self._rest:
                     self._rest = self._joined()
+                    if not self._rest:  # nothing but frames that were withdrawn
+                        continue
                 count = os.write(self._fd, self._rest)
                 self._rest = self._rest[count:]
                 self.queued -= count
                 self.taken += count
         except BlockingIOError:
+            self._put_back()
             self._waiting = True
             self._loop.add_writer(self._fd, self._writable)
         except OSError as fault:
@@ -110,14 +118,43 @@ class FdWriter:
             self.close()
 
     def _joined(self) -> memoryview:
-        frames, self._frames = self._frames, []
-        if self._withdrawn:
-            gap = sum(frame for frame in frames if isinstance(frame, int))
-            frames = [frame for frame in frames if not isinstance(frame, int)]
-            self._withdrawn = False
-            self.queued -= gap
-            self.taken += gap
-        return memoryview(b"".join(cast("list[bytes]", frames)))
+        """The next frames in one piece, all of them as long as they are few."""
+        if self.queued > _BATCH or self._gaps:
+            self._batch = self._next_batch()
+        else:
+            self._batch = cast("list[bytes]", self._frames)
+            self._frames = []
+        return memoryview(b"".join(self._batch))
+
+    def _next_batch(self) -> list[bytes]:
+        """As many frames as a pipe takes; the withdrawn ones before them are passed."""
+        batch: list[bytes] = []
+        size = passed = 0
+        for frame in self._frames:
+            if isinstance(frame, int):
+                if batch:
+                    break  # its bytes count as taken when those before it are
+                self.queued -= frame
+                self.taken += frame
+                self._gaps -= 1
+            elif size >= _BATCH:
+                break
+            else:
+                batch.append(frame)
+                size += len(frame)
+            passed += 1
+        del self._frames[:passed]
+        return batch
+
+    def _put_back(self) -> None:
+        """The pipe is full: frames of which nothing has left can still be withdrawn."""
+        batch, left, begun = self._batch, len(self._rest), len(self._batch)
+        while begun and len(batch[begun - 1]) <= left:
+            begun -= 1
+            left -= len(batch[begun])
+        self._rest = self._rest[:left]
+        self._frames[:0] = batch[begun:]
+        self._batch = batch[max(0, begun - 1) : begun]
 
     def withdraw(self, position: int) -> bool:
         """Take back the frame that begins at `position`; False if it has begun to leave.
@@ -130,10 +167,11 @@ class FdWriter:
         for index, frame in enumerate(frames):
             if start == position and not isinstance(frame, int):
                 frames[index] = len(frame)
-                self._withdrawn = True
+                self._gaps += 1
                 if index and isinstance(before := frames[index - 1], int):
                     # Neighbours become one: those withdrawn in order are found at once.
                     frames[index - 1 : index + 1] = [before + len(frame)]
+                    self._gaps -= 1
                 return True
             start += frame if isinstance(frame, int) else len(frame)
         return False
@@ -163,6 +201,8 @@ class FdWriter:
         fd, self._fd = self._fd, -1
         self.congested = False
         self._frames.clear()
+        self._batch = []
+        self._gaps = 0
         self._rest = memoryview(b"")
         self.queued = 0
         os.close(fd)

@@ -1,0 +1,69 @@
+"""The raw plugin with worse manners: it floods, sends lines without measure, leaves daemons."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # run as a program, it knows its folder only
+
+from tests.support import raw_plugin
+from tests.support.raw_plugin import ANSWERED, Params
+
+TOOLS: dict[str, list[dict[str, Any]]] = {
+    "flood": [
+        {"name": "stream", "type": "string"},
+        {"name": "bytes", "type": "integer"},
+        {"name": "line", "type": "string"},
+    ],
+    "long_line": [{"name": "bytes", "type": "integer"}],
+    "daemon": [],
+}
+
+
+class RudePlugin(raw_plugin.Plugin):
+    """Has tools of its own beside those of the raw plugin."""
+
+    def tool_flood(self, params: Params, _identity: Any) -> Any:
+        """Repeat `line` on a stream, as it is, until so many bytes are written."""
+        arguments = params["arguments"]
+        line = arguments["line"].encode("utf-8", "surrogateescape")
+        block = line * max(1, 65536 // len(line))
+        stream = sys.stdout if arguments["stream"] == "stdout" else sys.stderr
+        with self.lock:
+            for _ in range(max(1, arguments["bytes"] // len(block))):
+                stream.buffer.write(block)
+            stream.flush()
+        return None
+
+    def tool_long_line(self, params: Params, identity: Any) -> Any:
+        """An answer of one very long line."""
+        block = b"x" * 65536
+        with self.lock:
+            out = sys.stdout.buffer
+            out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"success":true,"data":"' % identity)
+            for _ in range(params["arguments"]["bytes"] // len(block)):
+                out.write(block)
+            out.write(b'"}}\n')
+            out.flush()
+        return ANSWERED
+
+    def tool_daemon(self, _params: Params, identity: Any) -> Any:
+        """Leave a daemon behind that has a session of its own and keeps the pipes, and die."""
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.write(writer, str(os.getpid()).encode())
+                signal.alarm(60)
+                while True:
+                    signal.pause()
+            os._exit(0)
+        self.answer(identity, {"success": True, "data": int(os.read(reader, 20))})
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    raw_plugin.TOOLS.update(TOOLS)
+    raw_plugin.main(RudePlugin)
