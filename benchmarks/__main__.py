@@ -13,6 +13,7 @@ from rich.console import Console
 
 from benchmarks import roundtrip
 from benchmarks.harness import Report, Scale, environment
+from benchmarks.soak import SEED, run_soak
 from benchmarks.tables import show
 
 Suite = Callable[[Scale], Coroutine[Any, Any, Report]]
@@ -55,6 +56,18 @@ def run(
         Path(json).write_bytes(encoded + b"\n")
         console.print(f"figures are in {json}")
     return 0
+
+
+@app.command
+def soak(
+    *,
+    plugins: Annotated[int, Parameter(help="How many plugins run side by side.")] = 50,
+    seconds: Annotated[float, Parameter(help="How long the load lasts.")] = 60.0,
+    seed: Annotated[int, Parameter(help="Of the kills, time-outs and cancels.")] = SEED,
+    json: Annotated[bool, Parameter(negative="", help="Print one JSON object.")] = False,
+) -> int:
+    """Load a host with many plugins, kills, time-outs and cancels; nothing may be lost."""
+    return run_soak(plugins, seconds, seed=seed, json=json)
 
 
 async def _guarded(suite: Suite, scale: Scale) -> Report:

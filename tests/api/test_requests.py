@@ -109,6 +109,7 @@ async def test_a_wrong_member_is_named_by_its_path(
         b'{"capability": "\xff"}',
         b'{"capability": "\\ud800"}',
         b'{"input": {"n": NaN}}',
+        b'{"input": {"n": [1, 1e999]}}',
         b'{"input": ' + b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1) + b"}",
         b"[" * 200_000,
         b"\x00",
@@ -122,12 +123,6 @@ async def test_what_is_no_json_object_is_refused(raw: Raw, data: bytes) -> None:
     status, error = await raw.post("/v1/actions", data)
     assert (status, error["code"]) == (400, "INVALID_REQUEST")
     assert not raw.rig.actions.records
-
-
-async def test_a_number_that_is_infinite_is_refused_where_it_stands(raw: Raw) -> None:
-    data = b'{"capability": "notebook.recall", "input": {"list": [1, 1e999]}}'
-    status, error = await raw.post("/v1/actions", data)
-    assert (status, error["code"], error["path"]) == (400, "OUT_OF_RANGE", "$.input.list[1]")
 
 
 @pytest.mark.parametrize(

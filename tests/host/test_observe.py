@@ -80,7 +80,9 @@ def test_an_event_is_one_json_line(log: Log) -> None:
 @pytest.mark.parametrize("log", [("keys", logging.INFO)], indirect=True)
 def test_or_a_line_of_keys_and_values(log: Log) -> None:
     EventLog()(transcript.Stderr(at=AT, plugin="x", line='a "b"\x1b[31m\u2028c'))
-    (line,) = log.lines()
+    EventLog()(transcript.Described(at=AT, plugin="x", version="1", tools=("a", "b")))
+    line, described = log.lines()
+    assert described.endswith("plugin=x version=1 tools=a,b")
     head, _, said = line.partition(" line=")
     assert head == "at=2023-11-14T22:13:20.250Z level=info event=stderr plugin=x"
     assert said == r'"a \"b\"\u001b[31m\u2028c"'

@@ -152,14 +152,15 @@ async def child(
     else:
         path = source
     env = {**os.environ, **options.pop("env", {})}
-    options = {
-        "stdin": asyncio.subprocess.PIPE,
-        "stdout": asyncio.subprocess.PIPE,
-        "stderr": asyncio.subprocess.PIPE,
-        **options,
-    }
+    pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *(command or (sys.executable,)), str(path), env=env, **{"limit": 1 << 26, **options}
+        *(command or (sys.executable,)),
+        str(path),
+        env=env,
+        limit=1 << 26,
+        stdin=options.get("stdin", pipe),
+        stdout=options.get("stdout", pipe),
+        stderr=pipe,
     )
     running = Child(process)
     try:

@@ -1,16 +1,20 @@
-"""Large results go by file where the host takes files; a host that does not read costs no memory."""
+"""Large results go by file where that is offered; a host that does not read costs no memory."""
 
 import asyncio
 import json
 import os
 import stat
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from executa_protocol.limits import KIB, MAX_FILE_TRANSPORT, MAX_INLINE_RESULT, MIB, SPILL_THRESHOLD
-from tests.plugin.driver import Child, child, invoke_message
+from tests.plugin.driver import WAIT, Child, child, invoke_message
 
 PLUGIN = """
+import asyncio, sys
 from executa_sdk import Plugin
 plugin = Plugin("large", "1.0.0")
 
@@ -25,6 +29,18 @@ def thread(size: int) -> str:
 @plugin.tool(inline=True)
 def inline(size: int) -> str:
     return "x" * size
+
+gate_opened = asyncio.Event()
+
+@plugin.tool
+async def gate(size: int) -> str:
+    await gate_opened.wait()
+    return "x" * size
+
+@plugin.tool
+async def open_gate() -> None:
+    gate_opened.set()
+    print("the gate is open", file=sys.stderr, flush=True)
 
 plugin.run()
 """
@@ -104,47 +120,79 @@ def memory(running: Child) -> int:
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+class Slow:
+    """A host whose end of the plugin's output is read only when the test says so."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+
+    async def read(self, count: int) -> list[dict[str, Any]]:
+        """The next `count` messages; all there are for 0."""
+        read = self._output.readlines if count == 0 else partial(self._lines, count)
+        lines = await asyncio.wait_for(asyncio.to_thread(read), WAIT)
+        return [json.loads(line) for line in lines]
+
+    def _lines(self, count: int) -> list[bytes]:
+        return [self._output.readline() for _ in range(count)]
+
+
+@asynccontextmanager
+async def slow(source: str, folder: Path) -> AsyncGenerator[tuple[Child, Slow]]:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as output:
+        try:
+            running_child = child(source, folder=folder, stdout=writing)
+            running = await running_child.__aenter__()
+        finally:
+            os.close(writing)
+        try:
+            yield running, Slow(output)
+        finally:
+            await running_child.__aexit__(None, None, None)
+
+
 async def test_answers_wait_in_bounded_memory_for_a_host_that_does_not_read(tmp_path: Path) -> None:
-    async with child(PLUGIN, folder=tmp_path, limit=64 * KIB) as running:
+    async with slow(PLUGIN, tmp_path) as (running, host):
         assert running.process.stdin
-        await running.invoke("inline", 0, size=1)
+        running.write(invoke_message(0, "inline", size=1))
+        await host.read(1)
         before = memory(running)
-        for number in range(1, 1001):
-            running.write(invoke_message(number, "inline", size=100 * KIB))
-        # The plugin stops reading once enough waits, so that our own writes come to a stop.
+        many = b"".join(
+            json.dumps(invoke_message(number, "inline", size=100 * KIB)).encode() + b"\n"
+            for number in range(1, 4001)
+        )
+        running.write(many)
+        # It stops reading once enough waits, so that what we write comes to a stop as well.
         with_room = asyncio.create_task(running.process.stdin.drain())
         await asyncio.wait([with_room], timeout=1)
+        assert not with_room.done()
         assert memory(running) - before < 16 * MIB
-        answers = await running.answers(*range(1, 1001))
+        answers = await host.read(4000)
         await with_room
+        assert [answer["id"] for answer in answers] == list(range(1, 4001))
         assert all(len(answer["result"]["data"]) == 100 * KIB for answer in answers)
         assert await running.end() == 0
 
 
-async def test_calls_that_were_in_flight_when_the_host_stopped_reading_are_all_answered(
-    tmp_path: Path,
-) -> None:
+async def test_calls_in_flight_when_the_host_stops_reading_are_all_answered(tmp_path: Path) -> None:
     """Their results are far more than may be queued for a connection."""
-    source = PLUGIN.replace(
-        "async def task(size: int) -> str:",
-        "async def task(size: int) -> str:\n    import asyncio; await asyncio.sleep(0.3)",
-    )
-    async with child(source, folder=tmp_path, limit=64 * KIB) as running:
-        await running.initialize(sampling={})
-        for number in range(1, 41):
-            running.write(invoke_message(number, "task", size=MIB))
-        answers = await running.answers(*range(1, 41))
-        assert all(len(answer["result"]["data"]) == MIB for answer in answers)
+    async with slow(PLUGIN, tmp_path) as (running, host):
+        for number in range(1, 61):
+            running.write(invoke_message(number, "gate", size=MIB))
+        running.write(invoke_message(0, "open_gate"))
+        await running.until_told("the gate is open")
+        answers = await host.read(61)
+        assert {answer["id"] for answer in answers} == set(range(61))
+        assert all(len(answer["result"]["data"]) == MIB for answer in answers if answer["id"])
         assert await running.end() == 0
 
 
 async def test_answers_that_wait_are_written_after_the_end_of_input(tmp_path: Path) -> None:
-    async with child(PLUGIN, folder=tmp_path, limit=64 * KIB) as running:
+    async with slow(PLUGIN, tmp_path) as (running, host):
         assert running.process.stdin
-        await running.initialize(sampling={})
         for number in range(1, 11):
             running.write(invoke_message(number, "thread", size=MIB))
         running.process.stdin.close()
-        answers = await running.read_all()
+        answers = await host.read(0)
         assert sorted(answer["id"] for answer in answers) == list(range(1, 11))
         assert await running.gone() == 0

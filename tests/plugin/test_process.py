@@ -295,7 +295,7 @@ async def test_a_host_that_is_gone_is_the_end(plugin: Path) -> None:
     async with child(plugin) as running:
         running.write(invoke_message(1, "nap", seconds=0.2))
         await running.until_told("napping")
-        transport: Any = running.process._transport  # type: ignore[attr-defined]
+        transport: Any = vars(running.process)["_transport"]
         for number in (0, 1):
             transport.get_pipe_transport(number).close()
         assert await running.gone() == 0

@@ -171,7 +171,8 @@ class Plugin:
         return params["arguments"]
 
     def tool_whoami(self, params: Params, _identity: Any) -> Any:
-        return {"params": params, "env": dict(os.environ), "cwd": str(Path.cwd())}
+        seen = {"env": dict(os.environ), "cwd": str(Path.cwd()), "pid": os.getpid()}
+        return {"params": params, **seen}
 
     def tool_reverse(self, params: Params, _identity: Any) -> Any:
         arguments = params["arguments"]

@@ -28,7 +28,7 @@ class RudePlugin(raw_plugin.Plugin):
     def tool_flood(self, params: Params, _identity: Any) -> Any:
         """Repeat `line` on a stream, as it is, until so many bytes are written."""
         arguments = params["arguments"]
-        line = arguments["line"].encode("utf-8", "surrogateescape")
+        line = arguments["line"].encode("latin-1")  # so that a test can ask for any bytes
         block = line * max(1, 65536 // len(line))
         stream = sys.stdout if arguments["stream"] == "stdout" else sys.stderr
         with self.lock:

@@ -214,10 +214,14 @@ class Connection:
             self._changed.clear()
             await self._changed.wait()
 
+    def retire(self) -> None:
+        """Take no new invokes, except those that running ones wait for."""
+        if self.takes_calls:
+            self.takes_calls = False
+            self.retiring = True
+
     async def drain(self, within: float) -> None:
-        """Take no new invokes and wait for those that run, at most `within` seconds."""
-        self.takes_calls = False
-        self.retiring = True
+        """Wait for the invokes that run, at most `within` seconds, or until it stops."""
         try:
             async with asyncio.timeout(within):
                 await self.until(lambda: not (self.busy and self.retiring))

@@ -67,7 +67,9 @@ class Plugins:
         del self._specs[name]
         gone = UsageError(f"the plugin {name!r} has been removed")
         leaving = list(self._of(name))
-        await asyncio.gather(*(supervisor.close(gone, drain) for supervisor in leaving))
+        for supervisor in leaving:
+            supervisor.close(gone)
+        await asyncio.gather(*(supervisor.stop(drain) for supervisor in leaving))
         for supervisor in leaving:
             self._supervisors.pop((supervisor.user_id, name), None)
 
@@ -109,7 +111,9 @@ class Plugins:
         """Stop everything, and start nothing any more. Idempotent."""
         self._closing = True
         stopping = self._stopping()
-        await asyncio.gather(*(supervisor.close(stopping) for supervisor in self))
+        for supervisor in self:
+            supervisor.close(stopping)
+        await asyncio.gather(*(supervisor.stop() for supervisor in self))
 
     def _of(self, name: str) -> Iterator[Supervisor]:
         return (supervisor for supervisor in self if supervisor.spec.name == name)

@@ -101,6 +101,8 @@ class Supervisor:
         With `drain` it takes no new calls and its invokes have that many seconds to end.
         """
         if self._stopping is None:
+            if self.connection is not None:
+                self.connection.retire()
             self._stopping = asyncio.get_running_loop().create_task(self._stop(drain))
             self._stopping.add_done_callback(self._stopped)
         elif not drain and self.connection is not None:
@@ -119,10 +121,11 @@ class Supervisor:
         await self.stop(drain)
         return await self.ready() if ran else None
 
-    async def close(self, why: ExecutaError, drain: float = 0.0) -> None:
-        """Bring it down for good: from now on `ready` raises `why`."""
+    def close(self, why: ExecutaError) -> None:
+        """Take no more calls: from now on `ready` raises `why`. Stopping it comes next."""
         self._closed = why
-        await self.stop(drain)
+        if self.connection is not None:
+            self.connection.retire()
 
     async def _stop(self, drain: float) -> None:
         starting = self._starting
@@ -131,7 +134,7 @@ class Supervisor:
             await asyncio.wait((starting,))
         connection = self.connection
         if connection is not None:
-            if drain and connection.takes_calls:
+            if drain and connection.retiring:
                 await connection.drain(drain)
             if self.state in RUNNING and self.state is not State.STOPPING:
                 self._move(Event.STOP, "asked to stop")

@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Final
 
@@ -36,7 +37,8 @@ class Calls:
         self._connection = connection
         self._open: dict[object, Invocation] = {}
         self._parked: deque[tuple[Invocation, Answer]] = deque()
-        self._sending: asyncio.Task[None] | None = None
+        self._held: deque[Callable[[], None]] = deque()
+        self._making_room: asyncio.Task[None] | None = None
         self.idle = asyncio.Event()
         """Set while no call is in flight."""
         self.idle.set()
@@ -59,6 +61,21 @@ class Calls:
                 self._run_thread(call, values)
         finally:
             CURRENT.reset(token)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the host does not take our answers: then no call should start (see `hold`)."""
+        return bool(self._parked) or self._connection.peer.queued > WRITE_HIGH_WATER
+
+    def hold(self, start: Callable[[], None]) -> None:
+        """Have a call started once the host takes answers again.
+
+        The peer reads on only then too. What waits here is the rest of what it had read,
+        and the results of the calls that were in flight: that bounds the memory.
+        """
+        self._held.append(start)
+        self.idle.clear()
+        self._make_room()
 
     def find(self, invoke_id: str) -> Invocation | None:
         """The call in flight with this invoke id."""
@@ -139,7 +156,25 @@ class Calls:
 
     def _forget(self, call: Invocation) -> None:
         self._open.pop(call.key, None)
-        if not self._open:
+        if not self._open and not self._held:
+            self.idle.set()
+
+    def _make_room(self) -> None:
+        if self._making_room is None:
+            self._making_room = self._connection.loop.create_task(self._go_on())
+
+    async def _go_on(self) -> None:
+        peer = self._connection.peer
+        while self._parked or self._held:
+            await peer.writable()
+            while self._parked and peer.queued <= WRITE_HIGH_WATER:
+                call, answer = self._parked.popleft()
+                self._forget(call)
+                self._answer(call, answer)
+            while self._held and not self.congested:
+                self._held.popleft()()
+        self._making_room = None
+        if not self._open:  # what was held may have been refused
             self.idle.set()
 
     def _finish_pooled(self, call: Invocation, answer: Answer) -> None:
@@ -147,30 +182,15 @@ class Calls:
         self._finish(call, answer)
 
     def _finish(self, call: Invocation, answer: Answer) -> None:
-        """Answer, now or when the host has taken most of what waits for it already.
-
-        While it takes nothing the peer reads no new requests, so what waits here is
-        bounded by the calls that were in flight.
-        """
+        """Answer now, or when the host has taken most of what waits for it already."""
         call.ended = True
-        if self._parked or self._connection.peer.queued > WRITE_HIGH_WATER:
+        if self.congested:
             self._note(call)
             self._parked.append((call, answer))
-            if self._sending is None:
-                self._sending = self._connection.loop.create_task(self._send_parked())
+            self._make_room()
             return
         self._forget(call)
         self._answer(call, answer)
-
-    async def _send_parked(self) -> None:
-        peer = self._connection.peer
-        while self._parked:
-            await peer.writable()
-            while self._parked and peer.queued <= WRITE_HIGH_WATER:
-                call, answer = self._parked.popleft()
-                self._forget(call)
-                self._answer(call, answer)
-        self._sending = None
 
     def _answer(self, call: Invocation, answer: Answer) -> None:
         peer = self._connection.peer

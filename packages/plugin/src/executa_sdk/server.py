@@ -6,6 +6,7 @@ ask of the host that of `context`.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -151,6 +152,9 @@ class Server:
     def _invoke(self, request: Message, identity: Id) -> None:
         if self._early is not None:
             self._early.append(request)
+            return
+        if self.calls.congested:
+            self.calls.hold(partial(self._invoke, request, identity))
             return
         try:
             params = read_invoke(request.params)

@@ -20,7 +20,7 @@ from executa_host.actions.records import (
     Cancellation,
     CancelOutcome,
 )
-from executa_protocol.actions import TERMINAL, result_status
+from executa_protocol.actions import TERMINAL, ResultStatus, result_status
 from executa_protocol.chunks import ChunkKind
 from executa_protocol.moves import IllegalMove
 
@@ -173,3 +173,11 @@ def after(stored: Stored, made: Move, fence: int, events: int, chunks: int) -> S
         **changed,
     )
     return Stored(record=record, fence=fence, terms=stored.terms, parties=stored.parties)
+
+
+def result_of(stored: Stored) -> ActionResult | None:
+    """The result that can be given now; also `pending_approval` is one (R-54)."""
+    record = stored.record
+    if record.state is ActionState.PENDING_APPROVAL:
+        return ActionResult(record.action_id, ResultStatus.PENDING_APPROVAL)
+    return None if isinstance(record.result, UnsetType) else record.result

@@ -10,13 +10,14 @@ from msgspec import UNSET
 
 from executa_host.actions import access
 from executa_host.actions.board import Board
+from executa_host.actions.endings import result_of
 from executa_host.actions.faults import Code, Invalid, NotFound, Unavailable
 from executa_host.actions.interface import ActionPage, EventPage, Outcome
 from executa_host.actions.operations import Stored
-from executa_host.actions.records import ActionRecord, ActionResult, ActionView
+from executa_host.actions.records import ActionRecord, ActionView
 from executa_host.actions.requests import ActionQuery, Caller, Include, Scope
 from executa_host.actions.timing import wait_for
-from executa_protocol.actions import TERMINAL, ActionState, ResultStatus
+from executa_protocol.actions import TERMINAL
 from executa_protocol.ids import is_action_id, is_session_id
 from executa_protocol.limits import QUERY_DEFAULT, QUERY_MAX, WAIT_MAX
 
@@ -137,8 +138,4 @@ def _without_result(record: ActionRecord) -> ActionRecord:
 
 
 def _outcome(stored: Stored) -> Outcome:
-    record = stored.record
-    result = record.result if isinstance(record.result, ActionResult) else None
-    if record.state is ActionState.PENDING_APPROVAL:
-        result = ActionResult(record.action_id, ResultStatus.PENDING_APPROVAL)
-    return Outcome(_without_result(record), result)
+    return Outcome(_without_result(stored.record), result_of(stored))

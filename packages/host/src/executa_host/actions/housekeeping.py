@@ -1,6 +1,5 @@
 """What is done from time to time: retention, settling of closed sessions, forgotten keys."""
 
-import asyncio
 import logging
 
 from executa_host.actions.board import Board
@@ -29,10 +28,10 @@ async def tidy(board: Board) -> Pruned:
     """Do it once, in steps that let others write in between; what retention removed."""
     settings, retention = board.settings, board.settings.retention
     now = board.now()
-    while await board.store.apply(
-        Settle(at_ms=now, closed_before_ms=now - settings.settle_after_ms)
-    ):
-        await asyncio.sleep(0)
+    settle = Settle(at_ms=now, closed_before_ms=now - settings.settle_after_ms)
+    settled = await board.store.apply(settle)
+    while len(settled) >= settle.limit:
+        settled = await board.store.apply(settle)
     total = Pruned()
     more = True
     while more:

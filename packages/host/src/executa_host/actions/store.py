@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -29,6 +29,10 @@ from executa_host.actions.requests import ActionQuery, SessionQuery
 from executa_protocol.errors import ExecutaError
 
 T = TypeVar("T")
+
+
+CALLBACKS: Final = "callbacks"
+"""The subject whose bell rings when a callback is to be delivered."""
 
 
 class StoreError(ExecutaError):

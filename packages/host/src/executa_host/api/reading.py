@@ -127,6 +127,7 @@ def _lists(kind: type[Struct]) -> frozenset[str]:
 def _told(message: str, path: str, root: str) -> Refusal:
     """What the decoder says, with the place that it means in the API's form."""
     text = message.removeprefix(f"{path}: ") if path else message
+    path = path.partition("[...]")[0]  # below it the decoder names no members
     where = f"{root}.{path}" if path and path[0] != "[" else f"{root}{path}"
     for pattern, words in ((_UNKNOWN, "unknown member"), (_MISSING, "missing")):
         if (found := pattern.fullmatch(text)) is not None:

@@ -16,6 +16,7 @@ from yarl import URL
 
 from executa_host.nexus import failures
 from executa_host.nexus.calls import Call, Caller, Pause
+from executa_host.nexus.failures import Chapter
 from executa_host.nexus.streams import run_frames
 from executa_protocol import codec
 from executa_protocol.errors import DecodeFailure, UsageError
@@ -123,40 +124,18 @@ class HttpNexus:
 
     async def close_invoke(self, invoke_id: str) -> None:
         """``DELETE /executa/invokes/{id}``."""
-        await self._caller.body_of(
-            Call(
-                method="DELETE",
-                path=f"/executa/invokes/{_segment(invoke_id)}",
-                chapter="invoke",
-                seconds=self._times.invoke,
-                bearer=self._key,
-                safe=True,
-            )
-        )
+        await self._invoke(f"/executa/invokes/{_segment(invoke_id)}", None)
 
-    async def _invoke(self, path: str, body: bytes) -> bytes:
-        call = Call(
-            path=path,
-            chapter="invoke",
-            seconds=self._times.invoke,
-            bearer=self._key,
-            body=body,
-            safe=True,
-        )
-        return await self._caller.body_of(call)
+    async def _invoke(self, path: str, body: bytes | None) -> bytes:
+        return await self._ask("invoke", path, self._key, body, self._times.invoke, safe=True)
 
     # --- Sampling ----------------------------------------------------------------------
 
     async def sample(self, token: str, params: SamplingParams) -> SamplingResult:
         """``POST /copilot/sampling``. Never asked twice once it was sent: it costs tokens."""
-        call = Call(
-            path="/copilot/sampling",
-            chapter="sampling",
-            seconds=self._times.sampling,
-            bearer=token,
-            body=codec.encode(params),
-        )
-        return _read("a completion", await self._caller.body_of(call), _SAMPLED)
+        asked, seconds = codec.encode(params), self._times.sampling
+        body = await self._ask("sampling", "/copilot/sampling", token, asked, seconds, safe=False)
+        return _read("a completion", body, _SAMPLED)
 
     # --- Agent sessions ------------------------------------------------------------------
 
@@ -164,8 +143,8 @@ class HttpNexus:
         self, token: str, params: SessionCreateParams
     ) -> MintedAgentSession:
         """``POST /copilot/app/sessions/from_sampling`` (seed agent-sessions, Auth chain)."""
-        path = "/copilot/app/sessions/from_sampling"
-        body = await self._agent(path, token, codec.encode(params), seconds=self._times.create)
+        path, seconds = "/copilot/app/sessions/from_sampling", self._times.create
+        body = await self._ask("agent", path, token, codec.encode(params), seconds, safe=False)
         return _read("an agent session", body, _MINTED)
 
     async def refresh_agent_session(
@@ -174,21 +153,12 @@ class HttpNexus:
         """``POST /copilot/app/sessions/{uuid}/refresh``."""
         asked = {} if ttl_seconds is None else {"ttl_seconds": ttl_seconds}
         path = f"/copilot/app/sessions/{_segment(app_session_uuid)}/refresh"
-        body = await self._agent(path, token, codec.encode(asked), safe=True)
+        body = await self._agent(path, token, codec.encode(asked))
         return _read("an agent session", body, _MINTED)
 
     async def delete_agent_session(self, token: str, app_session_uuid: str) -> None:
         """``DELETE /copilot/app/sessions/{uuid}``."""
-        await self._caller.body_of(
-            Call(
-                method="DELETE",
-                path=f"/copilot/app/sessions/{_segment(app_session_uuid)}",
-                chapter="agent",
-                seconds=self._times.agent,
-                bearer=token,
-                safe=True,
-            )
-        )
+        await self._agent(f"/copilot/app/sessions/{_segment(app_session_uuid)}", token, None)
 
     async def run_agent(self, token: str, run: AgentRun) -> AsyncGenerator[bytes, None]:
         """``POST /copilot/app/agent``, a stream of events. Closing it closes the connection."""
@@ -214,47 +184,51 @@ class HttpNexus:
     async def cancel_run(self, token: str, run_id: str) -> bool:
         """``POST /copilot/app/agent/cancel``."""
         asked = codec.encode({"run_id": run_id})
-        body = await self._agent("/copilot/app/agent/cancel", token, asked, safe=True)
+        body = await self._agent("/copilot/app/agent/cancel", token, asked)
         return _read("a cancellation", body, _CANCELLED).cancelled
 
     async def post_tool_result(self, token: str, outcome: ToolOutcome) -> None:
         """``POST /copilot/app/agent/tool_result``. Nexus takes one result for each call (R-36)."""
         path = "/copilot/app/agent/tool_result"
-        await self._agent(path, token, codec.encode(outcome), safe=True)
+        await self._agent(path, token, codec.encode(outcome))
 
-    async def _agent(
-        self,
-        path: str,
-        token: str,
-        body: bytes,
-        *,
-        seconds: float | None = None,
-        safe: bool = False,
-    ) -> bytes:
-        call = Call(
-            path=path,
-            chapter="agent",
-            seconds=self._times.agent if seconds is None else seconds,
-            bearer=token,
-            body=body,
-            safe=safe,
-        )
-        return await self._caller.body_of(call)
+    async def _agent(self, path: str, token: str, body: bytes | None) -> bytes:
+        return await self._ask("agent", path, token, body, self._times.agent, safe=True)
 
     # --- Storage and files -----------------------------------------------------------------
 
     async def storage(self, token: str, method: str, params: bytes) -> bytes:
         """``POST /storage/kv/get`` and its like; only what reads is asked twice."""
         family, _, verb = method.partition("/")
-        call = Call(
-            path=f"/storage/{'kv' if family == 'storage' else family}/{_segment(verb)}",
-            chapter="storage",
-            seconds=self._times.storage,
-            bearer=token,
-            body=params,
-            safe=method in _READS,
+        path = f"/storage/{'kv' if family == 'storage' else family}/{_segment(verb)}"
+        seconds, safe = self._times.storage, method in _READS
+        body = await self._ask("storage", path, token, params, seconds, safe=safe)
+        return _wire_object(body)
+
+    # --- All of them -----------------------------------------------------------------------
+
+    async def _ask(
+        self,
+        chapter: Chapter,
+        path: str,
+        bearer: str,
+        body: bytes | None,
+        seconds: float,
+        *,
+        safe: bool,
+    ) -> bytes:
+        """One call and its answer; without a body it deletes what the path names."""
+        return await self._caller.body_of(
+            Call(
+                method="DELETE" if body is None else "POST",
+                path=path,
+                chapter=chapter,
+                seconds=seconds,
+                bearer=bearer,
+                body=body,
+                safe=safe,
+            )
         )
-        return _wire_object(await self._caller.body_of(call))
 
     async def aclose(self) -> None:
         """Let go of connections. Idempotent."""

@@ -155,6 +155,8 @@ def stop_logging(handler: logging.Handler) -> None:
 def _plain(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower()
+    if isinstance(value, list) and all(isinstance(i, str) for i in cast("list[object]", value)):
+        value = ",".join(cast("list[str]", value))
     text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
     if text and text.isascii() and text.isprintable() and not set(text) & set(' ="\\'):
         return text

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -22,14 +22,11 @@ from executa_host.actions.sqlite import batch, rows
 from executa_host.actions.sqlite.batch import Applied
 from executa_host.actions.sqlite.lane import Lane
 from executa_host.actions.sqlite.work import Numbered
-from executa_host.actions.store import Marker, StoreBroken
+from executa_host.actions.store import CALLBACKS, Marker, StoreBroken
 from executa_host.actions.validation import validate
 from executa_host.actions.wakeups import Wakeups
 
 T = TypeVar("T")
-
-CALLBACKS: Final = "callbacks"
-"""The subject whose bell rings when a callback is to be delivered."""
 
 _log = logging.getLogger(__name__)
 
