@@ -1,20 +1,19 @@
 """A store and an engine for each test of this folder, on a file of its own."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from executa_host.actions.sqlite import SqliteStore
-from tests.actions.rig import PATIENCE, Rig
+from tests.actions.rig import Rig
 from tests.support.leaks import LeakCheck
 
 
 @pytest.fixture
 async def store(tmp_path: Path, leak_check: LeakCheck) -> AsyncIterator[SqliteStore]:
     """An empty store. After the test every invariant must hold."""
-    async with asyncio.timeout(PATIENCE), await SqliteStore.open(tmp_path / "a.db") as store:
+    async with await SqliteStore.open(tmp_path / "a.db", synchronous="NORMAL") as store:
         leak_check.watch(store, "store")
         yield store
         assert await store.check() == []
@@ -23,7 +22,7 @@ async def store(tmp_path: Path, leak_check: LeakCheck) -> AsyncIterator[SqliteSt
 @pytest.fixture
 async def rig(tmp_path: Path, leak_check: LeakCheck) -> AsyncIterator[Rig]:
     """An engine on an empty store. After the test every invariant must hold."""
-    async with asyncio.timeout(PATIENCE), Rig(tmp_path / "a.db") as rig:
+    async with Rig(tmp_path / "a.db") as rig:
         yield rig
         await rig.check()
     leak_check.watch(rig.engine, "engine")

@@ -1,5 +1,6 @@
 """A clock that tests hold and push."""
 
+import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
@@ -19,6 +20,7 @@ class ManualClock:
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
         self._order = itertools.count()
+        self._set = asyncio.Event()
         self._timers: list[tuple[float, int, _Timer, Callable[[], None]]] = []
 
     def now(self) -> float:
@@ -29,6 +31,7 @@ class ManualClock:
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> _Timer:
         timer = _Timer()
+        self._set.set()
         heapq.heappush(self._timers, (self._now + seconds, next(self._order), timer, callback))
         return timer
 
@@ -36,6 +39,13 @@ class ManualClock:
     def pending(self) -> int:
         """Timers that are set."""
         return sum(not timer.cancelled for _, _, timer, _ in self._timers)
+
+    async def more_than(self, count: int) -> None:
+        """Wait until more than `count` timers are set."""
+        async with asyncio.timeout(20):
+            while self.pending <= count:
+                self._set.clear()
+                await self._set.wait()
 
     def advance(self, seconds: float) -> None:
         """Let time pass; what falls due is called, the earliest first."""

@@ -9,23 +9,20 @@ from msgspec import UNSET, Raw
 
 from executa_host.actions.callback_http import DeliveryFailed
 from executa_host.actions.engine import Engine
-from executa_host.actions.interface import Submitted
+from executa_host.actions.interface import Outcome, Submitted
 from executa_host.actions.operations import Stored
 from executa_host.actions.records import ActionRecord, ActionState, EventRecord, Mode
 from executa_host.actions.requests import ALL_SCOPES, Caller, Submission
 from executa_host.actions.settings import CallbackSettings, EngineSettings
 from executa_host.actions.sqlite import SqliteStore
 from tests.actions.manual_clock import ManualClock
-from tests.actions.scripted import ScriptedCatalog, ScriptedRun, ScriptedRunner, raw
+from tests.actions.scripted import PATIENCE, ScriptedCatalog, ScriptedRun, ScriptedRunner, raw
 
 ANA = Caller(principal="ana")
 BEN = Caller(principal="ben")
 BOSS = Caller(principal="boss", scopes=ALL_SCOPES - {"admin"})
 ROOT = Caller(principal="root", tenant="elsewhere", scopes=ALL_SCOPES)
 STRANGER = Caller(principal="ana", tenant="other")
-
-PATIENCE = 20
-"""Seconds after which a test that waits has failed."""
 
 SETTINGS = EngineSettings(
     callbacks=CallbackSettings(secrets={"default": b"secret"}, allow=("hook.test",))
@@ -61,9 +58,10 @@ class RecordingPoster:
 
     async def count(self, number: int) -> list[Posted]:
         """Wait until that many were posted."""
-        while len(self.posted) < number:
-            self._came.clear()
-            await self._came.wait()
+        async with asyncio.timeout(PATIENCE):
+            while len(self.posted) < number:
+                self._came.clear()
+                await self._came.wait()
         return self.posted
 
 
@@ -137,10 +135,15 @@ class Rig:
         )
 
     async def running(
-        self, capability: str = "p.read", *, mode: Mode = Mode.ASYNC, **members: Any
+        self,
+        capability: str = "p.read",
+        arguments: dict[str, Any] | None = None,
+        *,
+        mode: Mode = Mode.ASYNC,
+        **members: Any,
     ) -> tuple[str, ScriptedRun]:
         """An action whose attempt is under way."""
-        record = await self.submit(capability, mode=mode, **members)
+        record = await self.submit(capability, arguments, mode=mode, **members)
         return record.action_id, await self.runner.begun(record.action_id)
 
     async def record(self, action_id: str) -> ActionRecord:
@@ -149,15 +152,21 @@ class Rig:
         assert isinstance(found, Stored)
         return found.record
 
-    async def until(self, action_id: str, *states: ActionState) -> ActionRecord:
-        """Wait until an action is in one of `states`, and give its record."""
+    async def until(self, action_id: str, *states: ActionState, attempt: int = 0) -> ActionRecord:
+        """Wait until an action is in one of `states`, in that attempt, and give its record."""
         with self.store.watch(action_id) as bell:
-            while True:
-                bell.clear()
-                record = await self.record(action_id)
-                if record.state in states:
-                    return record
-                await bell.wait()
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    bell.clear()
+                    record = await self.record(action_id)
+                    if record.state in states and attempt in (0, record.attempt):
+                        return record
+                    await bell.wait()
+
+    async def outcome(self, action_id: str) -> Outcome:
+        """Wait for the end, as an observer who sees everything does."""
+        async with asyncio.timeout(PATIENCE):
+            return await self.engine.result(ROOT, action_id, wait=30)
 
     async def events(self, subject: str, after: str = "") -> list[EventRecord]:
         """A log from a cursor on."""

@@ -15,6 +15,9 @@ from executa_host.actions.settings import CapabilityConfig
 from executa_protocol.chunks import ChunkKind
 from executa_protocol.manifest import Parameter, Tool
 
+PATIENCE = 20
+"""Seconds after which a test that waits has failed."""
+
 
 def raw(value: Any) -> Raw:
     """A value as raw JSON."""
@@ -100,9 +103,10 @@ class ScriptedRunner:
 
     async def begun(self, action_id: str, attempt: int = 1) -> ScriptedRun:
         """Wait for an attempt of an action, by the order in which they began."""
-        while len(self.of(action_id)) < attempt:
-            self._came.clear()
-            await self._came.wait()
+        async with asyncio.timeout(PATIENCE):
+            while len(self.of(action_id)) < attempt:
+                self._came.clear()
+                await self._came.wait()
         return self.of(action_id)[attempt - 1]
 
 

@@ -7,7 +7,7 @@ from executa_host.actions.records import ActionState, Mode
 from executa_host.actions.requests import ActionQuery, Include, Scope
 from executa_host.client import Conflict, NotFound
 from executa_protocol.actions import ResultStatus
-from tests.api.conftest import Rig
+from tests.api.rigs import Rig
 
 NOWHERE = "act_00000000000000000000000000"
 

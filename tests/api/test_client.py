@@ -22,7 +22,7 @@ from executa_host.client import (
     Unreachable,
 )
 from executa_protocol.errors import DecodeFailure, UsageError
-from tests.api.conftest import Rig, no_pause
+from tests.api.rigs import Rig, no_pause
 
 ACTION = "act_00000000000000000000000000"
 KEY = "exk_000000000000_" + "A" * 43

@@ -12,7 +12,8 @@ from executa_host.api.visit import Closing, Lifeline, Pace
 from executa_host.client import Client, Unavailable, Unreachable
 from executa_host.keys import KeyFile
 from executa_protocol.errors import UsageError
-from tests.api.conftest import MakeRig, Rig, no_pause
+from tests.api.conftest import MakeRig
+from tests.api.rigs import Rig, no_pause
 
 
 async def test_a_draining_host_is_alive_not_ready_and_takes_no_new_work(rig: Rig) -> None:

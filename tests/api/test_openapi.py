@@ -8,7 +8,7 @@ import msgspec
 
 from executa_host.api.openapi import document, write
 from executa_host.api.routes import ENDPOINTS, full_path
-from tests.api.conftest import Rig
+from tests.api.rigs import Rig
 
 CHECKED_IN = Path(__file__).parents[2] / "docs" / "openapi" / "actions.json"
 

@@ -12,7 +12,8 @@ import pytest
 from executa_host.api.limits import BODY_BYTES, SUBMIT_BYTES
 from executa_host.api.visit import Pace
 from executa_protocol.limits import MAX_DEPTH
-from tests.api.conftest import MakeRig, Rig
+from tests.api.conftest import MakeRig
+from tests.api.rigs import Rig
 
 JSON = "application/json"
 

@@ -10,7 +10,7 @@ from executa_host.actions.records import SessionState
 from executa_host.actions.requests import ALL_SCOPES, Scope, SessionQuery
 from executa_host.client import Conflict, NotFound
 from executa_host.client.errors import error_of
-from tests.api.conftest import Rig
+from tests.api.rigs import Rig
 
 
 async def test_a_handshake_opens_a_session_with_a_token(rig: Rig) -> None:

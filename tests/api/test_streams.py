@@ -13,7 +13,8 @@ from executa_host.actions.records import ActionState, EventRecord
 from executa_host.api.streams import wants_stream
 from executa_host.api.visit import Pace
 from executa_protocol.sse import SseEvent, SseParser
-from tests.api.conftest import MakeRig, Rig
+from tests.api.conftest import MakeRig
+from tests.api.rigs import Rig
 
 STREAM = "text/event-stream"
 
@@ -225,17 +226,11 @@ async def test_followers_of_the_client_reconnect_by_themselves(rig: Rig) -> None
         async for event in events:
             seen.append(event.cursor)
             if event.cursor == "c4":
-                _break_connections(rig)
+                rig.break_connections()
                 rig.actions.chunk(action_id, "after the break")
             if event.cursor == "c5":
                 rig.actions.finish(action_id)
     assert seen == ["c1", "c2", "c3", "c4", "c5", "c6"]
-
-
-def _break_connections(rig: Rig) -> None:
-    for connection in rig.web_server.connections:
-        if connection.transport is not None:
-            connection.transport.abort()
 
 
 def test_a_stream_is_given_to_who_prefers_one() -> None:

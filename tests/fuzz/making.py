@@ -28,9 +28,13 @@ _RAW: Final = (
 )  # fmt: skip
 
 
+MOST: Final = 6_000
+"""Bytes that `expand` gives at most: half as much again as the smallest line cap."""
+
+
 def expand(data: bytes) -> bytes:
     """`data` with its pieces in place of the bytes that stand for them."""
-    return b"".join(PIECES.get(byte, bytes((byte,))) for byte in data)
+    return b"".join(PIECES.get(byte, bytes((byte,))) for byte in data)[:MOST]
 
 
 def pieces(data: bytes, count: int) -> list[bytes]:

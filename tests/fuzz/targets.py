@@ -7,7 +7,7 @@ or an assertion about what must hold for any input.
 import asyncio
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -115,7 +115,11 @@ def fuzz_messages(data: bytes) -> None:
     if isinstance(strict, Message):
         assert msgspec.json.encode(tolerant) == msgspec.json.encode(strict)
     if isinstance(tolerant, Message):
-        assert reference_json.accepts(line)
+        value = reference_json.load(line)
+        for name in ("id", "method"):
+            found = getattr(tolerant, name)
+            assert found == value.get(name, UNSET), line
+            assert found is UNSET or type(found) is type(value[name])
     fuzz_head(line)
 
 
@@ -127,7 +131,7 @@ def fuzz_head(data: bytes) -> None:
         assert head.id is UNSET or type(head.id) in (int, str)
         if len(text) <= HEAD_BYTES and reference_json.accepts(text):
             value = reference_json.load(text)
-            members: dict[str, Any] = value if isinstance(value, dict) else {}
+            members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
             identity = members.get("id")
             proper = type(identity) in (int, str)
             assert head.id == (identity if proper else UNSET), text
@@ -166,7 +170,7 @@ def fuzz_content(data: bytes) -> None:
         assert accepted == reference_json.accepts(line), line[4 * KIB :]
 
 
-# --- A peer -------------------------------------------------------------------------------------
+# --- A peer -----------------------------------------------------------------------------------
 
 
 class _Wire:
@@ -263,7 +267,7 @@ _loop: list[asyncio.AbstractEventLoop] = []
 
 
 def fuzz_peer(data: bytes) -> None:
-    """A whole peer: nothing raised, every request answered, no call left, the same in any pieces."""
+    """A whole peer: nothing raised, all answered, no call left, the same in any pieces."""
     if len(data) < 2:
         return
     if not _loop:
@@ -277,7 +281,7 @@ def close_loop() -> None:
         _loop.pop().close()
 
 
-# --- Streams ----------------------------------------------------------------------------------------
+# --- Streams ----------------------------------------------------------------------------------
 
 
 def _events(chunks: list[bytes], cap: int) -> tuple[list[SseEvent], bool, str, int | None]:
@@ -307,11 +311,12 @@ def fuzz_sse(data: bytes) -> None:
 
 
 FRAME_WORDS: Final = [
-    "event", "delta", "tool_call", "tool_result", "final", "text", "name", "args", "call_id", "ok",
-    "data", "usage", "cancelled", "executor", "host", "seq", "stream_id", "done", "token", "message",
-    "content", "role", "assistant", "complete", "task_complete", "sse", "payload", "type", "choices",
-    "delta", "tool_calls", "index", "function", "arguments", "id", "finish_reason", "stop", "error",
-    "error_type", "code", "run_meta", "end", "keepalive", "task_cancelled", "reason", "[DONE]",
+    "event", "delta", "tool_call", "tool_result", "final", "text", "name", "args", "call_id",
+    "ok", "data", "usage", "cancelled", "executor", "host", "seq", "stream_id", "done", "token",
+    "message", "content", "role", "assistant", "complete", "task_complete", "sse", "payload",
+    "type", "choices", "delta", "tool_calls", "index", "function", "arguments", "id",
+    "finish_reason", "stop", "error", "error_type", "code", "run_meta", "end", "keepalive",
+    "task_cancelled", "reason", "[DONE]",
 ]  # fmt: skip
 
 
@@ -345,7 +350,7 @@ def fuzz_frames(data: bytes) -> None:
         assert read_run_answer(answer).count == len(given)
 
 
-# --- Content ------------------------------------------------------------------------------------------
+# --- Content ----------------------------------------------------------------------------------
 
 
 def fuzz_manifest(data: bytes) -> None:
@@ -365,23 +370,23 @@ def fuzz_manifest(data: bytes) -> None:
 _MANIFEST_WORDS: Final = [
     *names_of([METHODS["describe"].result]),
     "input_schema", "hostCapabilities", "properties", "anyOf", "items_type", "str", "int", "aps",
-    "aps.kv", "aps.files", "llm.sample", "llm.complete", "storage.user", "UPPER_SNAKE", "user", "rw",
-    "manifest",
+    "aps.kv", "aps.files", "llm.sample", "llm.complete", "storage.user", "UPPER_SNAKE", "user",
+    "rw", "manifest",
 ]  # fmt: skip
 
 _READS: Final = [info for info in METHODS.values() if info.read is not None]
 _PARAM_WORDS: Final = {
     info.name: [
         *names_of([info.params]),
-        "submode", "expires_in", "expected_bytes", "system", "prompt", "max_tokens", "auto", "agent",
-        "fixed", "text", "user", "tool", "a/b", "../c", "json_schema", "schema", "url",
+        "submode", "expires_in", "expected_bytes", "system", "prompt", "max_tokens", "auto",
+        "agent", "fixed", "text", "user", "tool", "a/b", "../c", "json_schema", "schema", "url",
     ]
     for info in _READS
 }  # fmt: skip
 
 
 def fuzz_params(data: bytes) -> None:
-    """Params of every method: own faults only; what was read is read again, strictly, as the same."""
+    """Params of every method: own faults only; what was read is strictly read again as the same."""
     if not data:
         return
     info = _READS[data[0] % len(_READS)]

@@ -97,6 +97,14 @@ def test_the_last_of_duplicate_keys_wins() -> None:
     assert (found.id, found.method) == ("b", "y")
 
 
+def test_the_first_of_duplicate_keys_may_be_of_any_type() -> None:
+    found = message(
+        b'{"jsonrpc":1,"jsonrpc":"2.0","id":[],"id":7,"method":{},"method":"x"}', STRICT
+    )
+    assert (found.id, found.method) == (7, "x")
+    assert malformed(b'{"jsonrpc":"2.0","id":7,"method":"x","method":5}').role == "request"
+
+
 # --- Ids of every JSON type -------------------------------------------------------------------
 
 PROPER = [0, 1, -1, 2**63, 2**64, -(2**200), "", "1", "p1", "żółć", " "]

@@ -43,7 +43,7 @@ def test_every_reference_of_a_schema_is_defined_in_it(name: str) -> None:
 def test_wire_names_and_limits_stand_in_the_schema() -> None:
     params = schema.schemas()["sampling.createMessage.params"]["$defs"]["SamplingParams"]
     assert {"maxTokens", "_clientTimeoutS"} <= params["properties"].keys()
-    assert params["properties"]["maxTokens"]["maximum"] == 8192
+    assert params["properties"]["maxTokens"]["minimum"] == 1
     invoke = schema.schemas()["invoke.params"]["$defs"]["InvokeParams"]
     assert invoke["properties"]["arguments"] == {"type": "object"}
 

@@ -210,7 +210,8 @@ class Plugin:
         return pid
 
     def tool_raw(self, params: Params, identity: Any) -> Any:
-        self.send_line(params["arguments"]["line"].replace("$ID", json.dumps(identity)))
+        line = params["arguments"]["line"].replace("$ID", json.dumps(identity))
+        self.send_line(line.replace("$INVOKE", params["context"]["invoke_id"]))
         return ANSWERED
 
     def tool_progress(self, params: Params, _identity: Any) -> Any:

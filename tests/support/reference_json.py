@@ -15,9 +15,10 @@ def load(line: bytes) -> Any:
     text = line.decode("utf-8")
     if depth(text) > MAX_DEPTH:
         raise ValueError("too deep")
-    value = json.loads(text, parse_float=_finite, parse_constant=_refuse)
-    # Escapes may have made lone surrogates, which only show when they are encoded again.
-    json.dumps(value, ensure_ascii=False).encode("utf-8")
+    value = json.loads(
+        text, parse_float=_finite, parse_constant=_refuse, object_pairs_hook=_last_wins
+    )
+    _without_lone_surrogates(value)
     return value
 
 
@@ -46,6 +47,18 @@ def depth(text: str) -> int:
         elif character in "]}":
             level -= 1
     return deepest
+
+
+def _last_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        _without_lone_surrogates(pairs)  # what is dropped has been on the line, too
+    return members
+
+
+def _without_lone_surrogates(value: Any) -> None:
+    # Escapes may have made some, which only show when they are encoded again.
+    json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def _finite(digits: str) -> float:

@@ -85,6 +85,7 @@ class Connection:
         self.user_id = user_id
         self.owner = owner
         self._first = launch == 1
+        self._up = False
         self.negotiated: Negotiated = FALLBACK
         self.manifest: Manifest | None = None
         self.declared: frozenset[str] = frozenset()
@@ -191,6 +192,7 @@ class Connection:
         self.needs_nexus = bool(self.declared or manifest.credentials)
         self.routes = routes_of(manifest, self.spec.tool_timeouts)
         # It may have ended between its last answer and now.
+        self._up = True
         self.takes_calls = not (
             self._deaf.is_set() or self._process.ended.done() or self._ladder is not None
         )
@@ -297,7 +299,8 @@ class Connection:
                 _log.error("%d reverse calls of %s do not end", len(left), self.name)
 
     def _take_down(self, code: int) -> None:
-        in_flight = self.peer.pending_count + self.peer.lost_calls > 0
+        # One that has not come up yet owes an answer, whether or not it was asked already.
+        in_flight = not self._up or self.peer.pending_count + self.peer.lost_calls > 0
         asked = self.stopping and not self.condemned
         self.faulted = bool(self.condemned) or is_fault(code, asked=asked, in_flight=in_flight)
         self.epitaph = self._telling.quoting(f"the plugin {describe_exit(code)}")

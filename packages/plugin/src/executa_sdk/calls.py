@@ -63,8 +63,12 @@ class Calls:
             CURRENT.reset(token)
 
     @property
-    def congested(self) -> bool:
-        """Whether the host does not take our answers: then no call should start (see `hold`)."""
+    def holding(self) -> bool:
+        """Whether the host does not take our answers: then calls are to be held, in order."""
+        return bool(self._held) or self._congested
+
+    @property
+    def _congested(self) -> bool:
         return bool(self._parked) or self._connection.peer.queued > WRITE_HIGH_WATER
 
     def hold(self, start: Callable[[], None]) -> None:
@@ -171,7 +175,7 @@ class Calls:
                 call, answer = self._parked.popleft()
                 self._forget(call)
                 self._answer(call, answer)
-            while self._held and not self.congested:
+            while self._held and not self._congested:
                 self._held.popleft()()
         self._making_room = None
         if not self._open:  # what was held may have been refused
@@ -184,7 +188,7 @@ class Calls:
     def _finish(self, call: Invocation, answer: Answer) -> None:
         """Answer now, or when the host has taken most of what waits for it already."""
         call.ended = True
-        if self.congested:
+        if self._congested:
             self._note(call)
             self._parked.append((call, answer))
             self._make_room()

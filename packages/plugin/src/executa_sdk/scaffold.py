@@ -27,6 +27,7 @@ dev = ["executa-sdk[testing]", "pytest-asyncio>=1.2"]
 {name} = "plugin:main"
 
 [tool.pytest.ini_options]
+asyncio_default_fixture_loop_scope = "function"
 asyncio_mode = "auto"
 
 [build-system]

@@ -153,9 +153,12 @@ class Server:
         if self._early is not None:
             self._early.append(request)
             return
-        if self.calls.congested:
-            self.calls.hold(partial(self._invoke, request, identity))
-            return
+        if self.calls.holding:
+            self.calls.hold(partial(self._begin, request, identity))
+        else:
+            self._begin(request, identity)
+
+    def _begin(self, request: Message, identity: Id) -> None:
         try:
             params = read_invoke(request.params)
             tool = self._plugin.tools.get(params.tool)

@@ -83,6 +83,7 @@ _MESSAGE = msgspec.json.Decoder(Message)
 _LOOSE = msgspec.json.Decoder(_Loose)
 _ID: "msgspec.json.Decoder[Id]" = msgspec.json.Decoder(Id)
 _NULL: Final = b"null"
+_VERSION: Final = Raw(b'"2.0"')
 
 
 def parse(line: bytes, reader: Reader = TOLERANT) -> Message | Malformed | None:
@@ -170,31 +171,28 @@ def _explain(line: bytes, fault: Exception, reader: Reader) -> Message | Malform
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # not a JSON object at all: only its head can tell
         else:
-            return _explain_object(line, str(fault), loose, reader)
+            return _explain_object(line, loose, reader)
     head = read_head(line)
     return _malformed(line, PARSE_ERROR, str(fault), head.id, "request" if head.is_request else "")
 
 
-def _explain_object(line: bytes, fault: str, loose: _Loose, reader: Reader) -> Message | Malformed:
-    """A JSON object with a member of the wrong type."""
+def _explain_object(line: bytes, loose: _Loose, reader: Reader) -> Message | Malformed:
+    """A JSON object with a member of the wrong type, or twice, where only the first time it is."""
     identity = _loose_id(loose.id)
-    if loose.jsonrpc is not UNSET and codec.decode_any(loose.jsonrpc) != "2.0":
-        wrong = bytes(memoryview(loose.jsonrpc)[:20]).decode(errors="replace")
-        try:
+    try:
+        if loose.jsonrpc is not UNSET and codec.decode_any(loose.jsonrpc) != "2.0":
+            wrong = bytes(memoryview(loose.jsonrpc)[:20]).decode(errors="replace")
             reader.tolerate("WIRE-006", f'"jsonrpc" is {wrong}, not "2.0"')
-        except StrictRefusal as refusal:
-            return _malformed(line, INVALID_REQUEST, str(refusal), identity, _role_of(loose))
-        loose.jsonrpc = Raw(b'"2.0"')
-        try:
-            message = _MESSAGE.decode(msgspec.json.encode(loose))
-        except msgspec.ValidationError as other:
-            fault = str(other)
-        else:
-            return _second_look(line, message, reader)
+            loose.jsonrpc = _VERSION
+        message = _MESSAGE.decode(msgspec.json.encode(loose))
+    except (StrictRefusal, msgspec.ValidationError) as fault:
+        reason = str(fault)
+    else:
+        return _second_look(line, message, reader)
     if loose.id is not UNSET and identity is UNSET and loose.method is not UNSET:
         # An id that is an array or an object cannot be echoed; JSON-RPC has null for that.
         identity = None
-    return _malformed(line, INVALID_REQUEST, fault, identity, _role_of(loose))
+    return _malformed(line, INVALID_REQUEST, reason, identity, _role_of(loose))
 
 
 def _loose_id(raw: Raw | UnsetType) -> Id | UnsetType:

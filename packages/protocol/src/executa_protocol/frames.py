@@ -82,7 +82,11 @@ _EVENT = msgspec.json.Decoder(_Event)
 
 def frame_event(raw: bytes | Raw) -> str:
     """The event of one frame, the rest unread. Raises `DecodeFailure` if it has none."""
-    return codec.decode(raw, _EVENT).event
+    try:
+        return _EVENT.decode(raw).event
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # It may be there twice, the first time of a wrong type; the last one counts (R-14).
+        return codec.decode(codec.encode(codec.decode_any(raw)), _EVENT).event
 
 
 def read_frame(raw: bytes | Raw) -> Frame | None:
@@ -96,10 +100,9 @@ def read_frame(raw: bytes | Raw) -> Frame | None:
         pass
     # Another event, a fault, or an event that is there twice: the last one wins (R-14),
     # but the decoder of a union holds on to the first.
-    value = codec.decode_any(raw)
-    if codec.decode(codec.encode(value), _EVENT).event not in SEED_EVENTS:
+    if frame_event(raw) not in SEED_EVENTS:
         return None
-    return codec.decode(codec.encode(value), _FRAME)
+    return codec.decode(codec.encode(codec.decode_any(raw)), _FRAME)
 
 
 _AROUND = 3

@@ -198,4 +198,10 @@ def _check_events(frames: Raw) -> int:
         # Tags are compared in place; only a run with an unknown event needs their strings.
         return len(_TAGS.decode(frames))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
         return len(codec.decode(frames, _EVENTS))
+    except DecodeFailure:
+        # An event may be there twice, the first time of a wrong type; the last one counts.
+        plain = codec.encode(codec.decode_any(frames))
+        return len(codec.decode(plain, _EVENTS))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from executa_host.actions.faults import ActionsError, Code
 from executa_host.api.limits import RETRY_AFTER
@@ -121,7 +121,10 @@ async def refusals(request: web.Request, handler: Handler) -> web.StreamResponse
     try:
         return await handler(request)
     except ActionsError as fault:
-        return refused(fault.status, body_of(fault))
+        body = body_of(fault)
+        if request.method == "GET" and body.path.startswith("$."):
+            body = structs.replace(body, path=f"query.{body.path[2:]}")  # it came in the URL
+        return refused(fault.status, body)
     except Refusal as fault:
         response = refused(fault.status, fault.body, fault.headers)
         if fault.status in (408, 413):

@@ -17,6 +17,7 @@ from executa_host.cli.timeline import clean
 from executa_protocol import codec
 from executa_protocol.chunks import ChunkKind
 
+_NOTE_CHARS: Final = 60
 _NOT_SHOWN: Final = frozenset({ChunkKind.END})
 
 
@@ -47,19 +48,22 @@ def _advance(bar: Progress, task: Any, event: EventRecord) -> bool:
     """Move the bar by an event that is about progress; whether it was one."""
     if isinstance(event.chunk, UnsetType) or event.chunk.kind is not ChunkKind.PROGRESS:
         return False
-    told: object = codec.decode_any(event.chunk.data)
-    members = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
-    done, total = members.get("progress"), members.get("total")
-    if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
-        bar.update(task, completed=float(done), total=float(total))
-    elif isinstance(done, int | float) and 0 <= done <= 1:
-        bar.update(task, completed=float(done), total=1.0)
-    message = members.get("message")
-    if isinstance(message, str) and message:
-        bar.update(task, description=clean(message)[:60])
+    told = _object(codec.decode_any(event.chunk.data))
+    data = _object(told.get("data", told))
+    done, total = data.get("done"), data.get("total")
+    if isinstance(done, int | float):
+        known = float(total) if isinstance(total, int | float) and total > 0 else None
+        bar.update(task, completed=float(done), total=known)
+    note = data.get("note")
+    if isinstance(note, str) and note:
+        bar.update(task, description=clean(note)[:_NOTE_CHARS])
     return True
 
 
 def _print(event: EventRecord, console: Console) -> None:
     if isinstance(event.chunk, UnsetType) or event.chunk.kind not in _NOT_SHOWN:
         console.print(event_line(event), soft_wrap=True)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

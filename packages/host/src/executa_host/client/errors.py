@@ -43,7 +43,8 @@ class ApiError(ExecutaError):
         retryable: bool = False,
         data: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
+        said = not path or message.startswith(path)
+        super().__init__(message if said else f"{path}: {message}")
         self.status = status
         self.code = code
         self.message = message

@@ -67,8 +67,16 @@ class Gateway:
     def take(self, connection: Connection, request: Message) -> None:
         """Turn a request down at once, or begin to serve it.
 
-        Which invoke it belongs to is decided now, in the order in which lines came.
+        Which invoke it belongs to is decided now, in the order in which lines came. Only a
+        call that comes before its plugin is up waits a turn: the answer to the handshake may
+        have come with it.
         """
+        if connection.manifest is None:
+            asyncio.get_running_loop().call_soon(self._take, connection, request)
+        else:
+            self._take(connection, request)
+
+    def _take(self, connection: Connection, request: Message) -> None:
         name = str(request.method)
         started = self._runtime.clock.monotonic()
         owner = correlate(request.params, connection.invokes)

@@ -29,7 +29,6 @@ class FdWriter:
         "_closing",
         "_fd",
         "_frames",
-        "_gaps",
         "_limit",
         "_loop",
         "_on_broken",
@@ -38,6 +37,7 @@ class FdWriter:
         "_rest",
         "_scheduled",
         "_waiting",
+        "_withdrawn",
         "congested",
         "corked",
         "queued",
@@ -61,7 +61,7 @@ class FdWriter:
         self._frames: list[bytes | int] = []  # an int is the size of one that was withdrawn
         self._batch: list[bytes] = []  # the frames that are being written
         self._rest = memoryview(b"")  # what is left of them
-        self._gaps = 0  # how many of `_frames` were withdrawn
+        self._withdrawn = 0  # bytes of them that were
         self._scheduled = False
         self._waiting = False  # for the loop to say that fd is writable
         self.congested = False
@@ -79,8 +79,8 @@ class FdWriter:
             msg = "the outgoing stream is closed"
             raise ConnectionLost(msg, written=False)
         queued = self.queued + len(frame)
-        if queued > self._limit:
-            raise WriteQueueFull(self.queued, self._limit)
+        if queued - self._withdrawn > self._limit:
+            raise WriteQueueFull(self.queued - self._withdrawn, self._limit)
         self.queued = queued
         if queued > WRITE_HIGH_WATER:
             self.congested = True
@@ -119,7 +119,7 @@ class FdWriter:
 
     def _joined(self) -> memoryview:
         """The next frames in one piece, all of them as long as they are few."""
-        if self.queued > _BATCH or self._gaps:
+        if self.queued > _BATCH or self._withdrawn:
             self._batch = self._next_batch()
         else:
             self._batch = cast("list[bytes]", self._frames)
@@ -136,7 +136,7 @@ class FdWriter:
                     break  # its bytes count as taken when those before it are
                 self.queued -= frame
                 self.taken += frame
-                self._gaps -= 1
+                self._withdrawn -= frame
             elif size >= _BATCH:
                 break
             else:
@@ -167,11 +167,10 @@ class FdWriter:
         for index, frame in enumerate(frames):
             if start == position and not isinstance(frame, int):
                 frames[index] = len(frame)
-                self._gaps += 1
+                self._withdrawn += len(frame)
                 if index and isinstance(before := frames[index - 1], int):
                     # Neighbours become one: those withdrawn in order are found at once.
                     frames[index - 1 : index + 1] = [before + len(frame)]
-                    self._gaps -= 1
                 return True
             start += frame if isinstance(frame, int) else len(frame)
         return False
@@ -202,7 +201,7 @@ class FdWriter:
         self.congested = False
         self._frames.clear()
         self._batch = []
-        self._gaps = 0
+        self._withdrawn = 0
         self._rest = memoryview(b"")
         self.queued = 0
         os.close(fd)

@@ -15,7 +15,6 @@ from executa_protocol.limits import (
     AGENT_RUN_MAX_TOKENS,
     AGENT_SYSTEM_PROMPT_CHARS,
     AGENT_TTL_MAX,
-    SAMPLING_MAX_TOKENS,
 )
 from executa_protocol.methods.common import Params, TextContent
 from executa_protocol.methods.reading import (
@@ -47,11 +46,11 @@ Ttl = Annotated[int, Meta(ge=1, le=AGENT_TTL_MAX)]
 class CompleteParams(Params, kw_only=True):
     """The params of `agent/complete` (R-37): `messages`, or the seed's `prompt`.
 
-    `max_tokens` is 1 to 8,192. The seed's SDK spelling ``max_tokens`` is read as well.
+    `max_tokens` is at least 1; the caps of the user's grant bound it (R-35). The seed's SDK spelling ``max_tokens`` is read as well.
     """
 
     messages: list[SamplingMessage]
-    max_tokens: Annotated[int, Meta(ge=1, le=SAMPLING_MAX_TOKENS)] = field(name="maxTokens")
+    max_tokens: Annotated[int, Meta(ge=1)] = field(name="maxTokens")
     system_prompt: str | UnsetType = field(default=UNSET, name="systemPrompt")
     temperature: float | UnsetType = UNSET
     stop_sequences: list[str] | UnsetType = field(default=UNSET, name="stopSequences")

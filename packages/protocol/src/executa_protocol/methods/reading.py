@@ -7,6 +7,7 @@ so nothing is lost. What is wrong is an `InvalidParams` that names the path and
 carries the error to answer with. This module knows no method.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -114,28 +115,23 @@ class Shape(Generic[T]):
     def _read(self, data: bytes | Raw, reader: Reader) -> T:
         if self._decoder is None:
             self._decoder = msgspec.json.Decoder(self._cls)
-        fault: DecodeFailure | None = None
         if not self._hints or not self._hinted(bytes(data)):
-            try:
+            with contextlib.suppress(DecodeFailure):
                 return codec.decode(data, self._decoder)
-            except DecodeFailure as failure:
-                fault = failure
         try:
             members = codec.decode(data, _MEMBERS)
-            if self._loosen(members, reader) or fault is None:
-                return codec.decode(msgspec.json.encode(members), self._decoder)
+            self._loosen(members, reader)
+            return codec.decode(msgspec.json.encode(members), self._decoder)
         except InvalidParams:
             raise
-        except DecodeFailure as failure:
-            fault = failure
-        raise InvalidParams(self._fault, str(fault), path=fault.path) from None
+        except DecodeFailure as fault:
+            raise InvalidParams(self._fault, str(fault), path=fault.path) from None
 
     def _hinted(self, text: bytes) -> bool:
         return any(hint in text for hint in self._hints)
 
-    def _loosen(self, members: Members, reader: Reader) -> bool:
-        """Bring the field's spellings to ours; whether anything changed."""
-        before = dict(members)
+    def _loosen(self, members: Members, reader: Reader) -> None:
+        """Bring the field's spellings to ours. Of duplicate keys only the last is here."""
         for alias in self._aliases:
             # Beside the right name the other one is only a copy for older readers.
             if alias.old in members and alias.new not in members:
@@ -154,7 +150,6 @@ class Shape(Generic[T]):
                 members[name] = raw(kept)
         if self._fold is not None:
             self._fold(members, reader)
-        return members != before
 
     def _optional(self) -> list[str]:
         """The members that may be absent and have no null of their own."""

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from executa_protocol import codec
 from executa_protocol.errors import DecodeFailure
-from executa_protocol.limits import SAMPLING_MAX_MESSAGES, SAMPLING_MAX_TOKENS
+from executa_protocol.limits import SAMPLING_MAX_MESSAGES
 from executa_protocol.methods.common import Params, TextContent
 from executa_protocol.methods.reading import (
     InvalidParams,
@@ -60,12 +60,13 @@ class ModelPreferences(Struct, omit_defaults=True, rename="camel", kw_only=True)
 class SamplingParams(Params, kw_only=True):
     """The params of `sampling/createMessage` (field names: the sampling chapter).
 
-    1 to 64 `messages`; `max_tokens` from 1 to 8,192. `client_timeout_s` is private
+    1 to 64 `messages`; `max_tokens` is at least 1, and how many one call may ask for is in
+    the caps of the user's grant: 8,192 by default (R-35). `client_timeout_s` is private
     to SDKs of the field: a host clamps it and never passes it on.
     """
 
     messages: Annotated[list[SamplingMessage], Meta(min_length=1, max_length=SAMPLING_MAX_MESSAGES)]
-    max_tokens: Annotated[int, Meta(ge=1, le=SAMPLING_MAX_TOKENS)] = field(name="maxTokens")
+    max_tokens: Annotated[int, Meta(ge=1)] = field(name="maxTokens")
     system_prompt: str | UnsetType = field(default=UNSET, name="systemPrompt")
     temperature: float | UnsetType = UNSET
     stop_sequences: list[str] | UnsetType = field(default=UNSET, name="stopSequences")
@@ -85,8 +86,8 @@ def check_sampling(params: SamplingParams) -> None:
     by hand have not, so the counts are looked at again.
     """
     check_messages(params.messages, _FAULT)
-    if not 1 <= params.max_tokens <= SAMPLING_MAX_TOKENS:
-        message = f"maxTokens: {params.max_tokens} is not in 1..{SAMPLING_MAX_TOKENS}"
+    if params.max_tokens < 1:
+        message = f"maxTokens: expected 1 or more, got {params.max_tokens}"
         raise InvalidParams(_FAULT, message, path="maxTokens")
     if params.response_format is not UNSET:
         check_response_format(params.response_format)

@@ -42,9 +42,12 @@ def accept(work: Work, accepts: Sequence[tuple[int, Accept]]) -> None:
             admitted.append((op, each))
         else:
             work.answers[op] = refusal
-    fresh = _take_keys(work, admitted)
+    late = _take_keys(work, admitted)
+    fresh = [(op, each) for op, each in admitted if op not in late]
     if fresh:
         _insert(work, fresh)
+    if late:  # after the others: the first with a key may be among them
+        _answer_late(work, late)
     point("batch.accepted")
 
 
@@ -79,29 +82,27 @@ def _session_refusal(work: Work, accepted: Accept) -> ActionsError | None:
     return None
 
 
-def _take_keys(work: Work, accepts: Sequence[tuple[int, Accept]]) -> list[tuple[int, Accept]]:
-    """Those that have no key, or are the first with theirs. The others are answered."""
+def _take_keys(work: Work, accepts: Sequence[tuple[int, Accept]]) -> dict[int, Accept]:
+    """Take the keys. Those that were not the first with theirs are returned."""
     keyed = {op: each for op, each in accepts if each.terms.idempotency_key}
     if not keyed:
-        return list(accepts)
+        return {}
     rows = [
-        (
-            each.tenant,
-            each.principal,
-            each.capability,
-            each.terms.idempotency_key,
-            op,
-            each.action_id,
-            each.terms.input_digest,
-        )
-        for op, each in keyed.items()
+        (*_key(each), op, each.action_id, each.terms.input_digest) for op, each in keyed.items()
     ]
     won = {row[0] for row in values.run(work.db, _KEYS, _KEYS_AFTER, rows)}
-    late = [(op, *row[:4]) for op, row in zip(keyed, rows, strict=True) if op not in won]
-    if late:
-        for op, action_id, digest, there in values.run(work.db, _TAKEN, _TAKEN_AFTER, late):
-            work.answers[op] = _replay(keyed[op], action_id, digest, there=bool(there))
-    return [(op, each) for op, each in accepts if op not in keyed or op in won]
+    return {op: each for op, each in keyed.items() if op not in won}
+
+
+def _answer_late(work: Work, late: dict[int, Accept]) -> None:
+    rows = [(op, *_key(each)) for op, each in late.items()]
+    for op, action_id, digest, there in values.run(work.db, _TAKEN, _TAKEN_AFTER, rows):
+        work.answers[op] = _replay(late[op], action_id, digest, there=bool(there))
+
+
+def _key(accepted: Accept) -> tuple[str, str, str, str]:
+    key = accepted.terms.idempotency_key
+    return accepted.tenant, accepted.principal, accepted.capability, key
 
 
 def _replay(

@@ -80,7 +80,10 @@ def check_version(db: sqlite3.Connection, newest: int) -> int:
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a script. `executescript` would commit what was begun."""
+    """The statements of a script, each of which ends with its line.
+
+    `executescript` would commit what was begun.
+    """
     found: list[str] = []
     pending = ""
     for line in script.splitlines(keepends=True):

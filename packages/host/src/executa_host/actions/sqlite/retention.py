@@ -54,8 +54,8 @@ def _remove_actions(work: Work, op: Prune, actions: list[int]) -> None:
         (op.at_ms, these),
     )
     db.execute(
-        "update sessions set floor = max(floor, f.floor) from ("
-        " select session, max(session_number) as floor from events"
+        "update sessions set floor = max(sessions.floor, f.top) from ("
+        " select session, max(session_number) as top from events"
         f" where action in {_THESE} and session is not null group by session) as f"
         " where sessions.n = f.session",
         (these,),

@@ -1,0 +1,164 @@
+"""`executa serve`: a host with its engine and its API, until it is told to stop.
+
+Owns how the parts are put together and in which order they end. SIGTERM and Ctrl-C drain: no
+new work is taken, what runs may end, followers are told; a second one does not wait.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from cyclopts import Parameter
+from msgspec import Struct
+from rich.console import Console
+
+from executa_host.actions.engine import Engine
+from executa_host.actions.settings import EngineSettings
+from executa_host.actions.sqlite.store import SqliteStore
+from executa_host.actions.store import StoreError
+from executa_host.api.host_plugins import HostPlugins
+from executa_host.api.limits import DRAIN_SECONDS
+from executa_host.api.server import ApiServer, is_loopback
+from executa_host.cli import exits
+from executa_host.cli.output import write_line
+from executa_host.cli.remote import print_json
+from executa_host.cli.running import run
+from executa_host.cli.stores import STORE_HELP, default_store
+from executa_host.config import HostConfig, read_config
+from executa_host.keys import KeyFile, keys_beside
+from executa_host.observe.logs import EventLog, log_to, stop_logging
+from executa_host.spec import PluginSpec
+
+DEFAULT_CONFIG: Final = "host.toml"
+DEFAULT_PORT: Final = 8717
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Wanted(Struct, frozen=True):
+    config: HostConfig
+    store: Path
+    host: str
+    port: int
+    grace: float
+    json: bool
+
+
+def serve(
+    *,
+    config: Annotated[
+        Path, Parameter(help="The host's configuration: its plugins, its nexus.")
+    ] = Path(DEFAULT_CONFIG),
+    store: Annotated[Path | None, Parameter(help=STORE_HELP)] = None,
+    host: Annotated[
+        str, Parameter(help="Where to listen. Beyond loopback, put TLS in front of it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="0 lets the system choose.")] = DEFAULT_PORT,
+    grace: Annotated[
+        float, Parameter(help="Seconds that running work has to end when the host is stopped.")
+    ] = DRAIN_SECONDS,
+    log: Annotated[Literal["keys", "json"], Parameter(help="The form of the log.")] = "keys",
+    json: Annotated[bool, Parameter(negative="", help="Say where it listens as JSON.")] = False,
+) -> int:
+    """Run a host with its API for durable actions, until it is stopped.
+
+    It prints its address once it takes requests, and logs to stderr. SIGTERM lets running
+    work end; what does not is taken up again by the next start.
+    """
+    if not config.exists():
+        msg = f"there is no configuration {config}; give one with --config"
+        raise exits.Stop(msg, exits.USAGE)
+    if not 0 <= port < 2**16:
+        raise exits.Stop(f"--port: {port} is not from 0 to 65535", exits.USAGE)
+    wanted = _Wanted(read_config(config), store or default_store(), host, port, grace, json)
+    handler = log_to(style=log)
+    try:
+        return run(_serve(wanted))
+    except StoreError as fault:
+        raise exits.Stop(str(fault), exits.USAGE) from None
+    finally:
+        stop_logging(handler)
+
+
+async def _serve(wanted: _Wanted) -> int:
+    with _signals() as asked:
+        wanted.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        async with AsyncExitStack() as stack:
+            store = await stack.enter_async_context(await SqliteStore.open(wanted.store))
+            host = await stack.enter_async_context(wanted.config.build(trace=EventLog()))
+            settings = EngineSettings(strict=wanted.config.strict)
+            engine = await stack.enter_async_context(Engine.on_host(host, store, settings))
+            keys = KeyFile(keys_beside(wanted.store))
+            server = ApiServer(
+                engine,
+                keys,
+                HostPlugins(host, lambda: _specs(wanted.config)),
+                host=wanted.host,
+                port=wanted.port,
+                remote=True,
+            )
+            await stack.enter_async_context(server)
+            _say(wanted, server.url, keys)
+            await asked[0].wait()
+            await _until(asked[1], server.drain(wanted.grace))
+    return exits.OK
+
+
+@contextmanager
+def _signals() -> Generator[tuple[asyncio.Event, asyncio.Event]]:
+    """Two events: asked to stop once, and asked again."""
+    once, again = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        (again if once.is_set() else once).set()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, asked)
+    try:
+        yield once, again
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+async def _until(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do `work`, and give it up when the event comes first."""
+    doing = asyncio.ensure_future(work)
+    asked = asyncio.ensure_future(event.wait())
+    await asyncio.wait((doing, asked), return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not doing.done():
+        doing.cancel()
+        await asyncio.wait((doing,))
+    elif (fault := doing.exception()) is not None:
+        raise fault
+
+
+def _specs(config: HostConfig) -> Sequence[PluginSpec]:
+    """The plugins as the file has them now."""
+    return read_config(config.file).plugins
+
+
+def _say(wanted: _Wanted, url: str, keys: KeyFile) -> None:
+    if wanted.json:
+        print_json({"url": url, "store": str(wanted.store), "pid": os.getpid()})
+    else:
+        write_line(f"listening at {url}".encode())
+    told = Console(stderr=True, highlight=False)
+    if not keys.list():
+        told.print(
+            f"there is no API key yet: executa keys create NAME --store {wanted.store}",
+            style="yellow",
+            markup=False,
+        )
+    if not is_loopback(wanted.host):
+        told.print(
+            "other machines reach this address, and keys cross the network readable: "
+            "put TLS in front of it",
+            style="yellow",
+        )
