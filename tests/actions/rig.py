@@ -184,7 +184,8 @@ class Rig:
 
     async def check(self) -> None:
         """Every invariant holds."""
-        assert await self.store.check() == []
+        findings = await self.store.check()
+        assert findings == [], findings
 
 
 def output_of(record: ActionRecord) -> bytes:

@@ -501,3 +501,49 @@ class CallbacksContract:
         assert await store.next_delivery_ms() == AT
         assert (await store.counts()).callbacks == 1
         assert UNSET is not due.url
+
+
+class SharedCommitContract:
+    """Operations that share a commit see each other."""
+
+    async def test_a_session_is_settled_once_however_often_it_is_asked_for(
+        self, store: Store
+    ) -> None:
+        session_id = (await open_session(store)).session_id
+        close = CloseSession(at_ms=AT, session_id=session_id, outcome=SessionState.FAILED)
+        await store.apply(close)
+        settle = [Settle(at_ms=AT + 9, closed_before_ms=AT + 9) for _ in range(5)]
+        answers = await asyncio.gather(*map(store.apply, settle))
+        assert sorted(answers, key=len) == [(), (), (), (), (session_id,)]
+
+    async def test_what_ends_and_is_removed_in_one_commit_leaves_nothing(
+        self, store: Store
+    ) -> None:
+        found = [await accepted(store) for _ in range(5)]
+        ending = asyncio.gather(*(step(store, each, S.EXPIRED) for each in found))
+        removed = await store.apply(prune(AT + 9, AT + 9))
+        await ending
+        assert removed.actions in (0, 5)
+
+    async def test_a_dead_letter_is_driven_again_once_however_often_it_is_asked_for(
+        self, store: Store
+    ) -> None:
+        action_id = (await accepted(store)).record.action_id
+        await go(store, action_id, S.QUEUED, S.RUNNING, S.DEAD_LETTERED)
+        again = [accept(redrive_of=action_id) for _ in range(5)]
+        answers = await asyncio.gather(*map(store.apply, again))
+        assert len({answer.action_id for answer in answers}) == 1
+        assert [answer.replayed for answer in answers].count(False) == 1
+
+    async def test_opening_and_closing_and_accepting_together_is_one_order_or_another(
+        self, store: Store
+    ) -> None:
+        session_id = (await open_session(store)).session_id
+        close = CloseSession(at_ms=AT, session_id=session_id, outcome=SessionState.CANCELLED)
+        answers = await asyncio.gather(
+            store.apply(accept(session_id=session_id)),
+            store.apply(close),
+            store.apply(accept(session_id=session_id)),
+            return_exceptions=True,
+        )
+        assert not isinstance(answers[1], BaseException)

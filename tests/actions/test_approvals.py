@@ -1,16 +1,17 @@
 """Approvals: durable, bound to content, expiring, decided by principals that may (R-46)."""
 
-import msgspec
+from pathlib import Path
+
 import pytest
 
 from executa_host.actions.faults import ActionsError, Code
 from executa_host.actions.records import ActionState, Approval, ApprovalStatus
 from executa_host.actions.requests import OWN_WORK, Caller, Scope
-from executa_host.actions.settings import CapabilityConfig
+from executa_host.actions.settings import CapabilityConfig, EngineSettings
 from executa_protocol.actions import ResultStatus
 from executa_protocol.chunks import ChunkKind
 from executa_protocol.receipts import ReceiptKind
-from tests.actions.rig import ANA, BOSS, SETTINGS, Rig
+from tests.actions.rig import ANA, BOSS, Rig
 from tests.actions.scripted import tool
 
 S = ActionState
@@ -206,15 +207,16 @@ async def test_a_capability_may_name_its_approvers(rig: Rig) -> None:
 
 
 async def test_nobody_decides_about_its_own_where_that_is_ruled_out(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    settings = msgspec.structs.replace(SETTINGS, own_approvals=False)
-    monkeypatch.setattr(rig.engine._board, "settings", settings)
-    record = await rig.submit("p.wire", caller=ASSISTANT)
-    await rig.until(record.action_id, S.PENDING_APPROVAL)
-    assert await refused(rig, "approve", record.action_id, ASSISTANT) is Code.APPROVAL_NOT_YOURS
-    await rig.engine.approve(BOSS, record.action_id)
-    (await rig.runner.begun(record.action_id)).answer()
+    settings = EngineSettings(own_approvals=False)
+    async with Rig(tmp_path / "a.db", settings) as rig:
+        record = await rig.submit("p.wire", caller=ASSISTANT)
+        action_id = record.action_id
+        await rig.until(action_id, S.PENDING_APPROVAL)
+        assert await refused(rig, "approve", action_id, ASSISTANT) is Code.APPROVAL_NOT_YOURS
+        await rig.engine.approve(BOSS, action_id)
+        (await rig.runner.begun(action_id)).answer()
 
 
 async def test_who_may_decide_can_submit_with_its_decision(rig: Rig) -> None:

@@ -183,7 +183,7 @@ async def test_what_a_caller_may_not_see_is_as_if_it_were_not_there(rig: Rig) ->
 async def test_an_unknown_id_and_a_hidden_one_are_refused_in_the_same_words(rig: Rig) -> None:
     hidden = (await rig.submit()).action_id
     unknown = IdSource().action_id()
-    words = set()
+    words: set[str] = set()
     for action_id in (hidden, unknown):
         with pytest.raises(ActionsError) as refused:
             await rig.engine.result(BEN, action_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from executa_host.actions.operations import Accepted, CallbackTried, Moved, Stored
+from executa_host.actions.operations import Accepted, CallbackTried, Stored
 from executa_host.actions.sqlite import SqliteStore, batch, values
 from executa_host.actions.store import StoreBroken
 from executa_protocol.actions import ActionState as S
@@ -44,7 +44,7 @@ async def test_a_batch_has_at_most_one_move_of_an_action_and_keeps_their_order(
     queued = to(action, S.QUEUED)
     after = Stored(action.record, action.fence, action.terms)
     cancelled = to(after, S.EXPIRED)
-    answers: list[Moved] = await asyncio.gather(store.apply(queued), store.apply(cancelled))
+    answers = await asyncio.gather(store.apply(queued), store.apply(cancelled))
 
     assert [answer.won for answer in answers] == [True, False]
     assert all(len(set(ids)) == len(ids) for ids in batches)

@@ -37,3 +37,7 @@ class TestRetention(store_contract_sessions.RetentionContract):
 
 class TestCallbacks(store_contract_sessions.CallbacksContract):
     pass
+
+
+class TestSharedCommit(store_contract_sessions.SharedCommitContract):
+    pass

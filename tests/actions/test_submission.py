@@ -1,9 +1,10 @@
 """What is accepted, and what is refused before it reaches the disk, with the path of the fault."""
 
 import itertools
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import Raw
 
@@ -19,7 +20,7 @@ from executa_host.actions.records import (
 )
 from executa_host.actions.requests import Caller, Include, Scope, Submission
 from executa_host.actions.settings import CapabilityConfig, Delegation, EngineSettings
-from tests.actions.rig import ANA, BOSS, SETTINGS, Rig
+from tests.actions.rig import ANA, BOSS, Rig
 from tests.actions.scripted import raw
 
 GOOD = raw({"text": "t"})
@@ -168,19 +169,16 @@ async def test_settings_say_more_than_the_manifest(rig: Rig) -> None:
 # --- Room. ----------------------------------------------------------------------------------------
 
 
-async def test_more_open_actions_than_there_is_room_for_are_refused(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    board = rig.engine._board
-    monkeypatch.setattr(board, "settings", msgspec.structs.replace(SETTINGS, open_actions=2))
-    one, _ = await rig.running()
-    await rig.running()
-    with pytest.raises(ActionsError) as refused:
+async def test_more_open_actions_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
+    async with Rig(tmp_path / "a.db", EngineSettings(open_actions=2)) as rig:
+        runs = [await rig.running() for _ in range(2)]
+        with pytest.raises(ActionsError) as refused:
+            await rig.submit()
+        assert (refused.value.code, refused.value.retryable) == (Code.QUEUE_FULL, True)
+        with rig.store.watch(runs[0][0]) as bell:
+            runs[0][1].answer()
+            await bell.wait()  # the engine has heard of it before anybody else
         await rig.submit()
-    assert (refused.value.code, refused.value.retryable) == (Code.QUEUE_FULL, True)
-    (await rig.runner.begun(one)).answer()
-    await rig.outcome(one)
-    await rig.submit()
 
 
 # --- Delegation. ----------------------------------------------------------------------------------
@@ -194,11 +192,10 @@ AGENT = Caller(principal="agent")
 
 
 @pytest.fixture
-def delegating(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+async def delegating(tmp_path: Path) -> AsyncIterator[Rig]:
     """A rig that knows who may act for whom."""
-    settings = EngineSettings(delegations=CHAIN, callbacks=SETTINGS.callbacks)
-    monkeypatch.setattr(rig.engine._board, "settings", settings)
-    return rig
+    async with Rig(tmp_path / "delegating.db", EngineSettings(delegations=CHAIN)) as rig:
+        yield rig
 
 
 async def test_an_action_runs_for_the_principal_at_the_head_of_its_chain(

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from executa_host.actions.requests import ALL_SCOPES, OWN_WORK, Scope
-from executa_host.api.routes import ENDPOINTS, Endpoint, full_path
+from executa_host.api.endpoint import Endpoint, full_path
+from executa_host.api.routes import ENDPOINTS
 from tests.api.rigs import Serving
 
 PRIVATE = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]

@@ -6,8 +6,9 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
+from executa_host.api.endpoint import full_path
 from executa_host.api.openapi import document, write
-from executa_host.api.routes import ENDPOINTS, full_path
+from executa_host.api.routes import ENDPOINTS
 from tests.api.rigs import Rig
 
 CHECKED_IN = Path(__file__).parents[2] / "docs" / "openapi" / "actions.json"

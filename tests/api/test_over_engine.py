@@ -5,9 +5,16 @@ from contextlib import aclosing
 
 import pytest
 
-from executa_host.actions.records import ActionState, EventRecord, Mode, SessionState
+from executa_host.actions.records import (
+    ActionState,
+    AppContext,
+    Callback,
+    EventRecord,
+    Mode,
+    SessionState,
+)
 from executa_host.actions.requests import ActionQuery, Include, Scope
-from executa_host.client import Client, Conflict, Gone, Invalid, Unavailable
+from executa_host.client import Client, Conflict, Forbidden, Gone, Invalid, Unavailable
 from executa_protocol.actions import CancelOutcome, ResultStatus
 from executa_protocol.chunks import ChunkKind
 from tests.api.rigs import EngineRig
@@ -25,7 +32,11 @@ async def test_a_sync_action_runs_and_answers_with_its_result(engine: EngineRig)
 
 async def test_input_that_does_not_fit_is_refused_by_its_path(engine: EngineRig) -> None:
     client = engine.client()
-    for arguments, path in (({"query": []}, "$.input.query"), ({"amount": "x"}, "$.input.amount")):
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"query": [7]}, "$.input.query"),
+        ({"amount": "x"}, "$.input.amount"),
+    ]
+    for arguments, path in wrong:
         with pytest.raises(Invalid) as refused:
             await client.submit("notebook.recall", arguments)
         assert (refused.value.code, refused.value.path) == ("INVALID_INPUT", path)
@@ -34,6 +45,23 @@ async def test_input_that_does_not_fit_is_refused_by_its_path(engine: EngineRig)
         await client.submit("bank.send", mode=Mode.STREAMING)
     assert refused.value.code == "MODE_NOT_OFFERED"
     assert engine.runner.runs == []
+
+
+async def test_what_a_key_may_not_attach_is_forbidden_by_its_path(engine: EngineRig) -> None:
+    client = engine.client("ada")
+    with pytest.raises(Forbidden) as refused:
+        await client.submit("notebook.recall", app=AppContext("app-1", "shop"))
+    assert refused.value.code == "FORBIDDEN"
+    with pytest.raises(Forbidden) as refused:
+        await client.submit("notebook.recall", delegation=("eve", "ada"))
+    assert refused.value.code == "DELEGATION_REFUSED"
+    assert refused.value.path.startswith("$.delegation")
+    with pytest.raises(Invalid) as told:
+        await client.submit("notebook.recall", callback=Callback("http://127.0.0.1:1/x"))
+    assert told.value.code == "CALLBACK_REFUSED"
+    attesting = engine.client("shop", Scope.SUBMIT, Scope.ATTEST)
+    submitted = await attesting.submit("notebook.recall", app=AppContext("app-1", "shop"))
+    assert submitted.action.app == AppContext("app-1", "shop")
 
 
 async def test_a_whole_life_is_read_with_input_chunks_receipts_and_result(

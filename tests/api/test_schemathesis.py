@@ -96,6 +96,6 @@ def _use_known(case: Any, known: dict[str, str]) -> None:
         if isinstance(place, dict):
             members = cast("dict[str, Any]", place)
             members |= {name: value for name, value in known.items() if name in members}
-    wait = (case.query or {}).get("wait")
+    wait = cast("dict[str, Any]", case.query or {}).get("wait")
     if isinstance(wait, int | float) and 0 < wait <= WAIT_MAX:
         case.query["wait"] = wait / 1000  # what is known awaits an approval that never comes

@@ -2,11 +2,17 @@
 
 A coverage-guided fuzzer cannot see into the C of the JSON decoder, so it would seldom
 get past it by itself. `expand` gives it a byte for each long or unlikely piece of text;
-`Maker` builds JSON of the names and words that a reader knows, faults included.
+`Maker` builds JSON as a type has it, or of the names and words that a reader knows, with
+a fault here and there.
 """
 
+import types
+import typing
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, UnsetType
 
 # Bytes that no UTF-8 text has stand for pieces that no fuzzer would hit upon.
 PIECES: Final[dict[int, bytes]] = {
@@ -59,19 +65,72 @@ class Maker:
 
     def value(self, depth: int = 0) -> bytes:
         """A value, more often than not one that can be read."""
-        kind = self.byte() % 16
+        kind = self.byte() % 24
         if kind < 3 and depth < 6:
             members = [b"%b:%b" % (self._key(), self.value(depth + 1)) for _ in self._some()]
             return b"{" + b",".join(members) + b"}"
         if kind < 6 and depth < 6:
             return b"[" + b",".join([self.value(depth + 1) for _ in self._some()]) + b"]"
-        if kind < 10:
-            return self._words[self.byte() % len(self._words)]
-        if kind < 12:
-            return b"%d" % (self.byte() * 257)
         if kind < 13:
+            return self._words[self.byte() % len(self._words)]
+        if kind < 18:
+            return b"%d" % (self.byte() * 257)
+        if kind < 19:
             return b'"%b"' % expand(self._take(self.byte() % 8))
+        if kind < 22:
+            return (b"null", b"true", b"false")[kind - 19]
         return _RAW[self.byte() % len(_RAW)]
+
+    def of(self, kind: Any, depth: int = 0) -> bytes:
+        """A value of a type, most of the time."""
+        if self.byte() % 16 == 15 or depth > 8:
+            return self.value(depth)
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if origin is typing.Annotated:
+            return self.of(arguments[0], depth)
+        if origin is typing.Literal:
+            return msgspec.json.encode(arguments[self.byte() % len(arguments)])
+        if origin in (typing.Union, types.UnionType):
+            choices = [choice for choice in arguments if choice is not UnsetType]
+            return self.of(choices[self.byte() % len(choices)], depth)
+        if origin in (list, tuple):
+            return b"[" + b",".join([self.of(arguments[0], depth + 1) for _ in self._some()]) + b"]"
+        if origin is dict:
+            members = [
+                b"%b:%b" % (self._key(), self.of(arguments[1], depth + 1)) for _ in self._some()
+            ]
+            return b"{" + b",".join(members) + b"}"
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            return self._struct(kind, depth)
+        return self._plain(kind, depth)
+
+    def _plain(self, kind: Any, depth: int) -> bytes:
+        if kind is str:
+            return self._words[self.byte() % len(self._words)]
+        if kind is bool:
+            return (b"true", b"false")[self.byte() % 2]
+        if kind is int or kind is float:
+            return b"%d" % (1 + self.byte() % 40)
+        return b"null" if kind is type(None) else self.value(depth)
+
+    def _struct(self, kind: type[Struct], depth: int) -> bytes:
+        hints = typing.get_type_hints(kind, include_extras=True)
+        members: list[bytes] = []
+        config = kind.__struct_config__
+        if config.tag_field:
+            members.append(msgspec.json.encode({config.tag_field: config.tag})[1:-1])
+        optional = len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+        for index, (name, field) in enumerate(
+            zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+        ):
+            required = (
+                index < optional or kind.__struct_defaults__[index - optional] is msgspec.NODEFAULT
+            )
+            if self.byte() % 16 < (15 if required else 6):
+                members.append(b'"%b":%b' % (name.encode(), self.of(hints[field], depth + 1)))
+        if self.byte() % 8 == 7:
+            members.append(b"%b:%b" % (self._key(), self.value(depth + 1)))
+        return b"{" + b",".join(members) + b"}"
 
     def object(self) -> bytes:
         """An object of several members."""

@@ -18,12 +18,15 @@ from executa_protocol.aio.peer import Peer
 from executa_protocol.aio.transport import Receiver
 from executa_protocol.envelope import Malformed, Message, parse, parse_oversized
 from executa_protocol.errors import DecodeFailure, ExecutaError, StrictRefusal
+from executa_protocol.frames import Frame, HostToolCall
 from executa_protocol.framing import LineSplitter, Oversized
 from executa_protocol.head import read_head
 from executa_protocol.limits import HEAD_BYTES, KIB, MIN_LINE_CAP
+from executa_protocol.manifest import Manifest
 from executa_protocol.manifest_reading import read_manifest
 from executa_protocol.methods import METHODS
 from executa_protocol.methods.agent_results import (
+    RunResult,
     read_create_result,
     read_history_result,
     read_run_result,
@@ -325,7 +328,11 @@ def fuzz_frames(data: bytes) -> None:
     if not data:
         return
     maker = Maker(data[1:], FRAME_WORDS)
-    raws = [maker.object() for _ in range(1 + data[0] % 6)]
+    kinds = (Frame, Frame | HostToolCall, None)
+    raws: list[bytes] = []
+    for index in range(1 + data[0] % 6):
+        kind = kinds[(data[0] + index) % 3]
+        raws.append(maker.object() if kind is None else maker.of(kind))
     if data[0] & 0x80:
         raws.append(expand(data[1:]))
     for reader in (Reader(), STRICT):
@@ -355,7 +362,10 @@ def fuzz_frames(data: bytes) -> None:
 
 def fuzz_manifest(data: bytes) -> None:
     """A manifest: faults with paths or a manifest that is read again, strictly, as the same."""
-    text = Maker(data, _MANIFEST_WORDS).object() if data[:1] < b"\xc0" else expand(data[1:])
+    maker = Maker(data[1:], _MANIFEST_WORDS)
+    text = maker.of(Manifest) if data[:1] < b"\xc0" else maker.object()
+    if data[:1] > b"\xf0":
+        text = expand(data[1:])
     for reader in (TOLERANT, STRICT):
         try:
             manifest = read_manifest(text, reader=reader, fallback_name="tool-x")
@@ -391,8 +401,9 @@ def fuzz_params(data: bytes) -> None:
         return
     info = _READS[data[0] % len(_READS)]
     read: Any = info.read
-    text = Maker(data[1:], _PARAM_WORDS[info.name]).object()
-    if data[0] >= 0xF0:
+    maker = Maker(data[1:], _PARAM_WORDS[info.name])
+    text = maker.of(info.params) if data[0] < 0xC0 else maker.object()
+    if data[0] > 0xF0:
         text = expand(data[1:])
     if not reference_json.accepts(text):  # it would not have come through `check_content`
         return
@@ -405,25 +416,31 @@ def fuzz_params(data: bytes) -> None:
         assert codec.encode(read(again, STRICT)) == again, text
 
 
-_RESULTS: Final[list[tuple[Callable[..., Any], list[str]]]] = [
-    (read_health_result, names_of([METHODS["health"].result])),
-    (read_invoke_result, names_of([METHODS["invoke"].result])),
-    (read_sampling_result, names_of([METHODS["sampling/createMessage"].result])),
-    (read_create_result, names_of([METHODS["agent/session.create"].result])),
-    (read_run_result, [*names_of([METHODS["agent/session.run"].result]), *FRAME_WORDS]),
-    (read_history_result, ["messages"]),
-    (read_upload_begin_result, names_of([METHODS["files/upload_begin"].result])),
-    (read_download_url_result, names_of([METHODS["files/download_url"].result])),
+_RESULTS: Final[list[tuple[Callable[..., Any], Any]]] = [
+    (read_health_result, METHODS["health"].result),
+    (read_invoke_result, METHODS["invoke"].result),
+    (read_sampling_result, METHODS["sampling/createMessage"].result),
+    (read_create_result, METHODS["agent/session.create"].result),
+    (read_run_result, RunResult | list[Frame]),
+    (read_history_result, list[str]),
+    (read_upload_begin_result, METHODS["files/upload_begin"].result),
+    (read_download_url_result, METHODS["files/download_url"].result),
 ]
+_RESULT_WORDS: Final = [
+    *names_of(kind for _, kind in _RESULTS), *FRAME_WORDS, "messages", "get_url", "presigned_url",
+    "success", "healthy", "ok", "frames",
+]  # fmt: skip
 
 
 def fuzz_results(data: bytes) -> None:
     """Results of the methods that are read in several spellings: own faults only."""
     if not data:
         return
-    read, words = _RESULTS[data[0] % len(_RESULTS)]
-    maker = Maker(data[1:], words or ["a"])
-    text = maker.object() if data[0] < 0xC0 else maker.value()
+    read, kind = _RESULTS[data[0] % len(_RESULTS)]
+    maker = Maker(data[1:], _RESULT_WORDS)
+    text = maker.of(kind) if data[0] < 0xA0 else maker.object()
+    if data[0] > 0xE0:
+        text = maker.value()
     if not reference_json.accepts(text):
         return
     for reader in (TOLERANT, STRICT):
@@ -473,7 +490,8 @@ _EVENT_WORDS: Final = [
 
 def fuzz_transcript(data: bytes) -> None:
     """Lines of a transcript: an event that is written again as the same, or an own fault."""
-    for line in (Maker(data, _EVENT_WORDS).object(), expand(data)):
+    maker = Maker(data, _EVENT_WORDS)
+    for line in (maker.of(transcript.AnyEvent), maker.object(), expand(data)):
         try:
             event = transcript.decode_event(line)
         except DecodeFailure:

@@ -494,6 +494,17 @@ async def test_progress_is_kept_below_what_hosts_take() -> None:
         assert all(len(event["note"]) == 2000 for event in host.progress)
 
 
+async def test_an_event_that_no_host_takes_is_refused() -> None:
+    def thread(ctx: SyncContext) -> None:
+        ctx.update({"text": "x" * 9000})
+
+    plugin = Plugin("a")
+    plugin.tool(thread)
+    async with TestHost(plugin) as host:
+        with pytest.raises(RpcError, match="at most 8,192"):
+            await host.invoke("thread")
+
+
 async def test_emit_progress_goes_through_the_running_plugin() -> None:
     async def task() -> Any:
         return [emit_progress("tool_update", {"n": 1}), get_current_invoke_id() is not None]

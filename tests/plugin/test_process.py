@@ -358,6 +358,14 @@ async def test_the_handshake_does_not_wait_for_start_up_but_calls_do(tmp_path: P
         assert await running.end() == 0
 
 
+async def test_an_end_of_input_while_starting_up_is_no_fault(tmp_path: Path) -> None:
+    source = HOOKS.replace("WHAT", "threading.Event().wait()")
+    source = source.replace('Plugin("hooks", "1.0.0")', 'Plugin("hooks", "1.0.0", grace=0.05)')
+    async with child(source, folder=tmp_path) as running:
+        await running.initialize()
+        assert await running.end() == 0
+
+
 async def test_a_start_up_that_fails_is_a_real_fault(tmp_path: Path) -> None:
     async with child(HOOKS.replace("WHAT", "1 / 0"), folder=tmp_path) as running:
         assert await running.gone() == 1

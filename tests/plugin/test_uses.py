@@ -139,6 +139,14 @@ def wrapped(fn: Callable[..., Any]) -> Callable[..., Any]:
     return outer
 
 
+def waits(ctx: SyncContext) -> Any:
+    return ctx.wait(lambda c: c.agents.list())
+
+
+def test_what_a_plain_function_waits_for_counts() -> None:
+    assert capabilities([waits]) == ["llm.sample", "llm.agent.auto"]
+
+
 def test_functions_of_the_same_module_are_followed() -> None:
     assert capabilities([uses_a_helper]) == ["llm.sample"]
 

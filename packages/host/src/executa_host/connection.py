@@ -290,8 +290,7 @@ class Connection:
         # no waiting for its end: a daemon that has left the group may keep it open.
         self._transport.poll()
         self._take_down(code)
-        if not self._private_dir.sweep():
-            await self._private_dir.sweep_all()
+        await asyncio.to_thread(self._private_dir.sweep)
         if self.reverse_tasks:
             cleanup = self._runtime.patience.cleanup
             _, left = await asyncio.wait(self.reverse_tasks, timeout=cleanup)

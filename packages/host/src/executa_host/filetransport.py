@@ -63,19 +63,9 @@ class PrivateDir:
         Path(real).unlink(missing_ok=True)
         return message
 
-    def sweep(self) -> bool:
-        """Remove the directory; False if the plugin left something there (`sweep_all`)."""
-        try:
-            self.path.rmdir()
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        return True
-
-    async def sweep_all(self) -> None:
+    def sweep(self) -> None:
         """Remove the directory and what the plugin left there, however much that is."""
-        await asyncio.to_thread(shutil.rmtree, self.path, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _real_path(fd: int, path: str) -> str:

@@ -6,7 +6,7 @@ so `run_blocking` drives them to their end in a single step.
 """
 
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from msgspec import Raw
@@ -29,8 +29,8 @@ class Bridge(Protocol):
         """Call `start` on the loop and wait for the future that it gives."""
         ...
 
-    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
-        """Make a call over `peer` and wait for its raw result. Raises as the peer does."""
+    def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Awaitable[Raw]:
+        """Make a call over `peer`; await its raw result. Raises as the peer does."""
         ...
 
 
@@ -57,9 +57,9 @@ class InTask:
         self._check()
         return await start()
 
-    async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:
+    def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Awaitable[Raw]:
         self._check()
-        return await peer.request(method, data, timeout)
+        return peer.request(method, data, timeout)
 
     def _check(self) -> None:
         if threading.get_ident() != self._loop_thread:
@@ -106,11 +106,9 @@ class InThread:
             msg = "a blocking context cannot wait on the event loop; use the tool's own Context"
             raise UsageError(msg)
         outcome: _Outcome[T] = _Outcome(self.watched)
-        try:
-            self._mailbox.post(outcome.begin, start)
-        except RuntimeError:
+        if not self._mailbox.post(outcome.begin, start):
             msg = "the plugin has stopped"
-            raise ConnectionLost(msg, written=False) from None
+            raise ConnectionLost(msg, written=False)
         return outcome.result()
 
     async def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Raw:

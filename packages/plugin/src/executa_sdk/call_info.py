@@ -6,9 +6,11 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
-from executa_protocol.limits import PROGRESS_PER_SECOND
+from executa_protocol.codec import encode
+from executa_protocol.errors import UsageError
+from executa_protocol.limits import PROGRESS_MAX_BYTES, PROGRESS_PER_SECOND
 from executa_sdk.invocation import Invocation
 
 _LONGEST_NOTE: Final = 2000
@@ -100,9 +102,9 @@ class CallInfo:
     def remaining(self) -> float:
         """Seconds until the deadline, never below 0; infinity without one."""
         deadline = self.deadline
-        return (
-            math.inf if deadline is None else max(0.0, deadline - self._invocation.connection.now())
-        )
+        if deadline is None:
+            return math.inf
+        return max(0.0, deadline - self._invocation.connection.now())
 
     @property
     def cancelled(self) -> bool:
@@ -130,12 +132,19 @@ class CallInfo:
         return self._event("progress", data)
 
     def update(self, data: Mapping[str, Any]) -> Sent:
-        """Send a `tool_update` event with data of the tool's own, at most 8 KiB of JSON."""
+        """Send a `tool_update` event with data of the tool's own.
+
+        Raises `UsageError` for more than 8 KiB of JSON, which no host takes.
+        """
         return self._event("tool_update", data)
 
     def _event(self, kind: str, data: Mapping[str, Any]) -> Sent:
         if self._invocation.invoke_id is not None and not self._invocation.ended:
+            encoded = encode(data)
+            if len(encoded) > PROGRESS_MAX_BYTES:
+                msg = f"a progress event has {len(encoded):,} bytes, at most {PROGRESS_MAX_BYTES:,}"
+                raise UsageError(msg)
             context = {"invoke_id": self._invocation.invoke_id}
-            params = {"type": kind, "data": data, "context": context}
+            params = {"type": kind, "data": Raw(encoded), "context": context}
             self._invocation.connection.progress(params)
         return SENT

@@ -133,11 +133,13 @@ class Calls:
         connection = self._connection
         context = copy_context()
         call.claim = threading.Lock()
-        finish = self._finish if call.is_nested else self._finish_pooled
+        nested = call.is_nested
+        finish = self._finish if nested else self._finish_pooled
 
         def work() -> None:
-            if not call.claimed():
-                connection.mailbox.post(connection.workers.done)
+            if not call.claimed():  # it was cancelled, and is answered already
+                if not nested:
+                    connection.mailbox.post(connection.workers.done)
                 return
             try:
                 answer: Answer = _success(context.run(call.tool.fn, **values), call)
@@ -145,7 +147,7 @@ class Calls:
                 answer = _failure(fault, call)
             connection.mailbox.post(finish, call, answer)
 
-        if call.is_nested:
+        if nested:
             connection.workers.submit_extra(work)
         else:
             connection.workers.submit(work)

@@ -94,5 +94,7 @@ def _settle(future: "asyncio.Future[T]", value: T) -> None:
 
 
 def _fail(future: "asyncio.Future[Any]", fault: BaseException) -> None:
+    if isinstance(fault, StopIteration):  # a future cannot hold one
+        fault = RuntimeError(f"StopIteration: {fault}")
     if not future.done():
         future.set_exception(fault)

@@ -52,7 +52,7 @@ class Context(CallInfo):
 
     def __init__(self, invocation: Invocation, reverse: Reverse | None = None) -> None:
         super().__init__(invocation)
-        self._reverse = reverse or invocation.caller
+        self._reverse = reverse or Reverse(invocation, invocation.bridge)
 
     @classmethod
     def current(cls) -> "Context":

@@ -18,6 +18,10 @@ _LONGEST: Final = 500
 """Characters of a fault's message that go over the wire."""
 
 
+_SHORTEST_SECRET: Final = 4
+"""Credentials with fewer characters are no secrets, and would black out half of a text."""
+
+
 def answer_to(fault: BaseException, call: Invocation) -> bytes | ErrorObject:
     """An encoded result for a failure in the tool's domain, an error for all others."""
     if isinstance(fault, ToolError):
@@ -68,6 +72,6 @@ def _tell(call: Invocation, fault: BaseException) -> None:
 def _without_secrets(text: str, call: Invocation) -> str:
     context = call.params.context
     for value in (context.credentials or {}).values() if context else ():
-        if value:
+        if len(value) >= _SHORTEST_SECRET:
             text = text.replace(value, "***")
     return text

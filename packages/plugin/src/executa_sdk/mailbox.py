@@ -19,16 +19,20 @@ class Mailbox:
         self._calls: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._woken = False
 
-    def post(self, fn: Callable[..., None], *args: Any) -> None:
+    def post(self, fn: Callable[..., None], *args: Any) -> bool:
         """Have ``fn(*args)`` called on the loop. `fn` must not raise.
 
-        Raises RuntimeError when the loop has closed: nobody is left to answer to.
+        False when the loop has closed: nobody is left to answer to.
         """
         self._calls.append((fn, args))
         # Appended before looking: if the flag is still up, `_deliver` has yet to count.
         if not self._woken:
             self._woken = True
-            self._loop.call_soon_threadsafe(self._deliver)
+            try:
+                self._loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                return False
+        return True
 
     def _deliver(self) -> None:
         self._woken = False

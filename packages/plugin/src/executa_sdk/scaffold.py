@@ -4,6 +4,7 @@ Writes text only: the files below are a plugin, its test and its `pyproject`.
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -165,4 +166,7 @@ def new(name: str, directory: Path | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in FILES.items():
         (folder / file).write_text(text.format(name=name), encoding="utf-8")
+    sys.stdout.write(
+        f"Wrote {', '.join(FILES)} to {folder}.\nTest it: cd {folder} && uv run pytest\n"
+    )
     return folder

@@ -47,9 +47,9 @@ def run(plugin: Plugin) -> None:
     loop = _new_loop()
     stop = asyncio.Event()
     _on_signals(loop, stop, plugin.grace)
-    started, finished = loop.run_until_complete(_serve(plugin, manifest, wire, stop))
+    failed, finished = loop.run_until_complete(_serve(plugin, manifest, wire, stop))
     _leave(loop, finished=finished)
-    if not started:
+    if failed:
         raise SystemExit(1)
 
 
@@ -64,7 +64,7 @@ def _new_loop() -> "AbstractEventLoop":
 async def _serve(
     plugin: Plugin, manifest: bytes, wire: stdio.Wire, stop: asyncio.Event
 ) -> tuple[bool, bool]:
-    """Whether start-up succeeded, and whether every call ended."""
+    """Whether start-up failed, and whether every call ended."""
     server = Server(plugin, manifest, FdTransport(wire.read_fd, wire.write_fd))
     server.peer.start()
     ending = asyncio.ensure_future(_either(server.closed, stop))
@@ -73,14 +73,14 @@ async def _serve(
     if ending.done():
         # Calls that came before the end of input are in flight, also while we start up.
         await within(starting, plugin.grace)
-    started = starting.done() and not starting.cancelled() and starting.result()
-    if started:
+    failed = starting.done() and not starting.cancelled() and not starting.result()
+    if not failed:
         await ending
     ending.cancel()
     finished = await wind_down(server, plugin)
     await within(_flushed(server.peer), FLUSH_GRACE)
     server.peer.close()
-    return started, finished and await _end_tasks()
+    return failed, finished and await _end_tasks()
 
 
 async def _either(first: asyncio.Event, second: asyncio.Event) -> None:

@@ -74,10 +74,12 @@ def _attributes(
     seen.add(fn.__code__)
     contexts = _contexts(fn)
     for code in _codes(fn.__code__):
+        taken = list(_taken(code, contexts))
+        yield from taken
         if _FINDERS.intersection(code.co_names):
             yield from code.co_names
-        else:
-            yield from _taken(code, contexts)
+        if "wait" in taken:  # its function gets the context under a name of its own
+            yield from (name for inner in _codes(code) for name in inner.co_names)
         for name in code.co_names:
             helper = fn.__globals__.get(name)
             if isinstance(helper, types.FunctionType) and helper.__module__ == fn.__module__:

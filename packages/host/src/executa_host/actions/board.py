@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct
 from executa_host.actions.contracts import Catalog
 from executa_host.actions.endings import after
 from executa_host.actions.operations import Move, Stored
-from executa_host.actions.records import ActionState
+from executa_host.actions.records import ActionRecord, ActionState
 from executa_host.actions.runner import Run, Runner
 from executa_host.actions.scheduler import Entry
 from executa_host.actions.settings import EngineSettings
@@ -53,6 +53,11 @@ class Item(Struct, eq=False):
     def state(self) -> ActionState:
         """Where it is."""
         return self.stored.record.state
+
+
+def cursor_number(record: ActionRecord) -> int:
+    """How many events an action has."""
+    return int(record.cursor[1:])
 
 
 class Board:
@@ -137,6 +142,16 @@ class Board:
         plugin, _, tool = record.capability.partition(".")
         item = Item(stored, Entry(record.action_id, record.tenant, plugin), tool)
         self._remember(item, stored)
+        return item
+
+    def caught_up(self, stored: Stored) -> Item:
+        """The entry of an action that was just read. The disk may be a moment ahead of what
+        is known here: the answer to a move is on its way."""
+        item = self.items.get(stored.record.action_id)
+        if item is None:
+            return self.unlisted(stored)
+        if cursor_number(stored.record) > cursor_number(item.stored.record):
+            self._remember(item, stored)
         return item
 
     @staticmethod

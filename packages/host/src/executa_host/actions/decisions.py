@@ -120,13 +120,9 @@ class Decisions:
         return await self._board.move(item, made)
 
     async def _find(self, caller: Caller, action_id: str) -> Item:
-        """The action as it is on disk, or as this engine knows that it is."""
-        known = self._board.items.get(action_id)
-        if known is not None:
-            access.visible(caller, known.stored, action_id)
-            return known
+        """The action as it is on disk."""
         stored = access.visible(caller, await self._board.store.action(action_id), action_id)
-        return self._board.items.get(action_id) or self._board.unlisted(stored)
+        return self._board.caught_up(stored)
 
 
 def check_words(name: str, words: str) -> None:

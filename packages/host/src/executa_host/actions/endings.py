@@ -165,7 +165,7 @@ def after(stored: Stored, made: Move, fence: int, events: int, chunks: int) -> S
     record = msgspec.structs.replace(
         record,
         state=target,
-        attempt=record.attempt + again,
+        attempt=made.attempt + again,
         updated_at_ms=made.at_ms,
         not_before_ms=made.not_before_ms,
         cursor=f"a{events}",

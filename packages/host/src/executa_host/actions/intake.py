@@ -66,8 +66,9 @@ class Intake:
     ) -> Submitted:
         self._check_room()
         capability = await self._capability(caller, submission.capability)
+        parties: tuple[str, ...] = ()
         if submission.session_id:
-            await self._check_session(caller, submission.session_id)
+            parties = await self._parties(caller, submission.session_id)
         try:
             prepared = prepare(
                 caller,
@@ -86,6 +87,7 @@ class Intake:
         if accepted.replayed:
             return await self._replayed(accepted.action_id)
         stored = prepared.stored
+        stored.parties = parties
         record = stored.record
         item = self._board.add(stored)
         item.input = self._board.kept(submission.input)
@@ -115,9 +117,11 @@ class Intake:
             raise Invalid(Code.UNKNOWN_CAPABILITY, msg, path="$.capability")
         return found
 
-    async def _check_session(self, caller: Caller, session_id: str) -> None:
+    async def _parties(self, caller: Caller, session_id: str) -> tuple[str, str]:
+        """The parties of a session that the caller may put actions into."""
         found = await self._board.store.session(session_id)
         session = access.visible_session(caller, found, session_id)
         if session.tenant != caller.tenant:
             raise NotFound(Code.UNKNOWN_SESSION, f"there is no session {session_id}")
         access.require_party(caller, session)
+        return session.initiator, session.responder

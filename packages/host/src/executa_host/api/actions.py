@@ -14,8 +14,8 @@ from executa_host.actions.interface import Actions, Outcome, Submitted
 from executa_host.actions.records import ActionResult, ActionView, Mode
 from executa_host.actions.requests import ActionQuery, Caller, Scope
 from executa_host.api import auth
+from executa_host.api.endpoint import BASE
 from executa_host.api.refusal import Refusal, answer, body_of, refused
-from executa_host.api.routes import BASE
 from executa_host.api.shapes import Capabilities, CapabilityAnswer, SubmitAnswer
 from executa_host.api.streams import Streams
 from executa_host.api.visit import Closing, Lifeline, Pace, Visit

@@ -14,12 +14,13 @@ from aiohttp import web
 from executa_host.actions.interface import Actions
 from executa_host.api import auth
 from executa_host.api.actions import ActionHandlers
+from executa_host.api.endpoint import BASE, Endpoint, full_path
 from executa_host.api.health import HealthHandlers
 from executa_host.api.openapi import document
 from executa_host.api.plugins import PluginHandlers, PluginHost
 from executa_host.api.reading import read_body, read_query
 from executa_host.api.refusal import answer, refusals
-from executa_host.api.routes import BASE, ENDPOINTS, Endpoint, full_path
+from executa_host.api.routes import ENDPOINTS
 from executa_host.api.sessions import SessionHandlers
 from executa_host.api.streams import Streams
 from executa_host.api.visit import DEFAULT_PACE, NOBODY, Lifeline, Pace, Visit

@@ -6,6 +6,7 @@ from executa_host.actions.interface import Actions
 from executa_host.api.refusal import answer
 from executa_host.api.shapes import Live, Ready
 from executa_host.api.visit import Lifeline, Visit
+from executa_protocol.errors import ExecutaError
 
 
 class HealthHandlers:
@@ -19,7 +20,10 @@ class HealthHandlers:
         return answer(Live())
 
     async def ready(self, _: Visit) -> web.Response:
-        status = await self._actions.status()
+        try:
+            status = await self._actions.status()
+        except ExecutaError:  # the store has failed; what it says is in the log of the engine
+            return answer(Ready(ready=False, draining=self._lifeline.draining), status=503)
         draining = status.draining or self._lifeline.draining
         ready = status.ready and not draining
         return answer(Ready(ready, draining), status=200 if ready else 503)

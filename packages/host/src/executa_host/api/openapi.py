@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from executa_host.api.described import AS_TOLD
+from executa_host.api.endpoint import BASE, Endpoint, full_path
 from executa_host.api.refusal import ErrorAnswer
-from executa_host.api.routes import BASE, ENDPOINTS, Endpoint, full_path
+from executa_host.api.routes import ENDPOINTS
 from executa_protocol.actions import UNKNOWN
 
 _REF: Final = "#/components/schemas/{name}"

@@ -24,6 +24,7 @@ T = TypeVar("T", bound=Struct)
 _JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json", re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_NAME: Final = re.compile(r"[\w.-]{1,32}")
 _RANGE: Final = re.compile(r"Expected `(?:int|float)` [<>]|out of range", re.IGNORECASE)
 
 
@@ -101,7 +102,7 @@ def read_query(request: web.Request, kind: type[T]) -> T:
             words = [word for word in text.split(",") if word]
             given[name] = [*given.get(name, ()), *words]
         elif name in given:
-            raise invalid("given more than once", f"query.{name[:64]}")
+            raise invalid("given more than once", f"query.{_shown(name)}")
         else:
             given[name] = text
     try:
@@ -131,8 +132,13 @@ def _told(message: str, path: str, root: str) -> Refusal:
     where = f"{root}.{path}" if path and path[0] != "[" else f"{root}{path}"
     for pattern, words in ((_UNKNOWN, "unknown member"), (_MISSING, "missing")):
         if (found := pattern.fullmatch(text)) is not None:
-            return invalid(words, f"{where}.{found[1][:64]}")
+            return invalid(words, f"{where}.{_shown(found[1])}")
     text = text[:1].lower() + text[1:].replace("`", "")
     if path and _RANGE.search(message):
         return invalid(text, where, Code.OUT_OF_RANGE)
     return invalid(text, where if where != "query" else "")
+
+
+def _shown(name: str) -> str:
+    """A client's own name for a member. One that is long may be a secret in the wrong place."""
+    return name if _NAME.fullmatch(name) else "…"

@@ -4,9 +4,7 @@ Owns paths, scopes, shapes and sizes. Handlers are named here and live in `actio
 `sessions`, `plugins` and `health`. Paths are under ``/v1`` unless they begin there.
 """
 
-from typing import Any, Final, Literal
-
-from msgspec import Struct
+from typing import Final
 
 from executa_host.actions.interface import (
     ActionPage,
@@ -17,36 +15,9 @@ from executa_host.actions.interface import (
 from executa_host.actions.records import ActionView
 from executa_host.actions.requests import Scope
 from executa_host.api import shapes
-from executa_host.api.limits import BODY_BYTES, SUBMIT_BYTES
+from executa_host.api.endpoint import Endpoint
+from executa_host.api.limits import SUBMIT_BYTES
 from executa_host.api.plugins import PluginAnswer, PluginList, PluginLog
-
-BASE: Final = "/v1"
-
-Group = Literal["actions", "sessions", "plugins", "health"]
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """One endpoint.
-
-    `scope` is what a key needs; None lets everybody in, also without a key. `statuses` are
-    those of success, all with the same `answer`. `stream`: the answer can also be a stream
-    of server-sent events. `most` bounds the body.
-    """
-
-    method: Literal["GET", "POST"]
-    path: str
-    group: Group
-    handler: str
-    summary: str
-    scope: Scope | None = None
-    body: type[Struct] | None = None
-    query: type[Struct] = shapes.NoQuery
-    answer: Any = None
-    statuses: tuple[int, ...] = (200,)
-    refusals: tuple[int, ...] = ()
-    stream: bool = False
-    most: int = BODY_BYTES
-
 
 _SESSIONS: Final = (
     Endpoint(
@@ -322,8 +293,3 @@ _HEALTH: Final = (
 
 ENDPOINTS: Final = (*_ACTIONS, *_SESSIONS, *_PLUGINS, *_HEALTH)
 """Everything but the OpenAPI document, which is served at ``/v1/openapi.json``."""
-
-
-def full_path(endpoint: Endpoint) -> str:
-    """The path as a server sees it; probes of liveness and readiness stand at the root."""
-    return endpoint.path if endpoint.group == "health" else BASE + endpoint.path

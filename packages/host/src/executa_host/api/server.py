@@ -45,6 +45,7 @@ class ApiServer:
         self._actions = actions
         self._host = host
         self._port = port
+        self._stop_seconds = stop_seconds
         self._lifeline = Lifeline()
         # A client that goes away ends its wait or its stream, and nothing else (R-51).
         self._runner = web.AppRunner(
@@ -96,7 +97,7 @@ class ApiServer:
         """Tell who waits or follows, finish changes that were begun, and close. Idempotent."""
         self._lifeline.close()
         await self._runner.cleanup()
-        await self._lifeline.finish()
+        await self._lifeline.finish(self._stop_seconds)
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ not listed are refused. Bodies that have a struct in `actions.requests` are that
 stricter about names.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
@@ -272,6 +272,3 @@ class Ready(Struct, frozen=True):
 
     ready: bool
     draining: bool
-
-
-Json = dict[str, Any]

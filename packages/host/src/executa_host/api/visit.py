@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from executa_host.actions.requests import Caller
 from executa_host.api.limits import BODY_SECONDS, HEARTBEAT, STALL_SECONDS
-from executa_host.keys import Key
 from executa_protocol.limits import WAIT_MAX
 
 T = TypeVar("T")
@@ -84,9 +83,13 @@ class Lifeline:
         task.add_done_callback(self._changed)
         return await asyncio.shield(task)
 
-    async def finish(self) -> None:
-        """Wait for every change that was begun."""
-        while self._changes:
+    async def finish(self, within: float) -> None:
+        """Wait for every change that was begun, and give up those that take longer."""
+        if self._changes:
+            await asyncio.wait(self._changes, timeout=within)
+        for task in self._changes:
+            task.cancel()
+        if self._changes:
             await asyncio.wait(self._changes)
 
     def _changed(self, task: "asyncio.Task[Any]") -> None:
@@ -112,5 +115,3 @@ class Visit(Struct, frozen=True, kw_only=True):
 
 NOBODY: Final = Caller(principal="", scopes=frozenset())
 """Who asks where nobody has to say."""
-
-AnyKey = Key | None

@@ -12,21 +12,27 @@ those of durable work; who the caller is says the key.
         outcome = await client.result(submitted.action.action_id, wait=10)
 """
 
+import asyncio
+import random
 import secrets
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from executa_host.actions.interface import ActionPage, EventPage, Outcome
 from executa_host.actions.records import (
     ActionRecord,
     ActionView,
+    AppContext,
+    Callback,
+    Context,
     Contract,
     EventRecord,
     Mode,
+    Transaction,
 )
 from executa_host.actions.requests import (
     EVERY_ACTION,
@@ -34,7 +40,6 @@ from executa_host.actions.requests import (
     ActionQuery,
     Include,
     Submission,
-    submission,
 )
 from executa_host.api.shapes import Capabilities, CapabilityAnswer, Ready
 from executa_host.client.errors import NotFound
@@ -42,7 +47,8 @@ from executa_host.client.follow import PATIENCE, SILENCE, Following
 from executa_host.client.plugins import PluginsClient
 from executa_host.client.sessions import SessionsClient
 from executa_host.client.shapes import Submitted
-from executa_host.client.transport import Transport
+from executa_host.client.transport import ATTEMPTS, TIMEOUT, Pause, Transport
+from executa_protocol import codec
 from executa_protocol.errors import UsageError
 from executa_protocol.ids import is_session_id
 from executa_protocol.limits import QUERY_DEFAULT
@@ -56,11 +62,23 @@ _READINESS: Final = frozenset({503})
 class Client:
     """A host's API under one key. Everything raises `ApiError`, `Unreachable`.
 
-    `options` are those of `Transport`: how often and how long a request is tried.
+    A request is tried `attempts` times, each for `timeout` seconds. `pause` and `jitter` are
+    for tests. Raises `UsageError` for an address or a key that is none.
     """
 
-    def __init__(self, url: str = DEFAULT_URL, key: str = "", **options: Any) -> None:
-        self._transport = Transport(url, key, **options)
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        key: str = "",
+        *,
+        attempts: int = ATTEMPTS,
+        timeout: float = TIMEOUT,
+        pause: Pause = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._transport = Transport(
+            url, key, attempts=attempts, timeout=timeout, pause=pause, jitter=jitter
+        )
         self.sessions = SessionsClient(self._transport)
         self.plugins = PluginsClient(self._transport)
 
@@ -109,16 +127,38 @@ class Client:
         *,
         mode: Mode = Mode.ASYNC,
         idempotency_key: str | None = None,
-        **rest: Any,
+        session_id: str = "",
+        timeout_ms: int | UnsetType = UNSET,
+        expires_in_ms: int | UnsetType = UNSET,
+        context: Context | UnsetType = UNSET,
+        callback: Callback | UnsetType = UNSET,
+        delegation: tuple[str, ...] = (),
+        approval: str = "",
+        app: AppContext | UnsetType = UNSET,
+        transaction: Transaction | UnsetType = UNSET,
     ) -> Submitted:
-        """Submit an action; `rest` are members of `Submission`.
+        """Submit an action; what its members mean says `Submission`.
 
         Without an `idempotency_key` it gets one of its own, so that a lost answer can be
         asked for again; `""` means none.
         """
         key = secrets.token_urlsafe(16) if idempotency_key is None else idempotency_key
         return await self.submit_exactly(
-            submission(capability, arguments, mode=mode, idempotency_key=key, **rest)
+            Submission(
+                capability=capability,
+                input=Raw(codec.encode(dict(arguments or {}))),
+                mode=mode,
+                idempotency_key=key,
+                session_id=session_id,
+                timeout_ms=timeout_ms,
+                expires_in_ms=expires_in_ms,
+                context=context,
+                callback=callback,
+                delegation=delegation,
+                approval=approval,
+                app=app,
+                transaction=transaction,
+            )
         )
 
     async def submit_exactly(self, wanted: Submission) -> Submitted:

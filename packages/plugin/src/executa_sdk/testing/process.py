@@ -171,15 +171,19 @@ class PluginProcess:
             msg = f"{method}: no answer within {self._timeout:g} s; stderr: {self.stderr}"
             raise CallTimeout(msg, written=True) from None
         except BrokenPipeError:
-            raise ConnectionLost(f"the plugin has ended: {self.stderr}", written=False) from None
+            raise self._lost(written=False) from None
         finally:
             self._waiting.pop(number, None)
         if answer is None:
-            raise ConnectionLost(f"the plugin has ended: {self.stderr}", written=True)
+            raise self._lost(written=True)
         if answer.error is not UNSET:
             error = _ERROR.decode(answer.error)
             raise rpc_error(error.code, error.message, error.data or None)
         return answer.result if isinstance(answer.result, Raw) else Raw(b"null")
+
+    def _lost(self, *, written: bool) -> ConnectionLost:
+        self._threads[1].join(self._timeout)  # what it says on its way out
+        return ConnectionLost(f"the plugin has ended: {self.stderr}", written=written)
 
     # --- Threads --------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ so nothing is lost. What is wrong is an `InvalidParams` that names the path and
 carries the error to answer with. This module knows no method.
 """
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -116,8 +115,10 @@ class Shape(Generic[T]):
         if self._decoder is None:
             self._decoder = msgspec.json.Decoder(self._cls)
         if not self._hints or not self._hinted(bytes(data)):
-            with contextlib.suppress(DecodeFailure):
+            try:
                 return codec.decode(data, self._decoder)
+            except DecodeFailure:
+                pass
         try:
             members = codec.decode(data, _MEMBERS)
             self._loosen(members, reader)

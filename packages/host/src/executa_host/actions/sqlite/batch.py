@@ -19,6 +19,7 @@ from executa_host.actions.operations import (
     CloseSession,
     Move,
     OpenSession,
+    Operation,
     Prune,
     Rotate,
     Settle,
@@ -73,18 +74,23 @@ def apply(db: sqlite3.Connection, operations: Sequence[Numbered]) -> Applied:
     moves = [(op, each) for op, each in operations if isinstance(each, Move)]
     if moves:
         move(work, moves)
-    for op, each in operations:
-        try:
-            if isinstance(each, Accept):
-                if each.terms.redrive_of:
-                    redrive(work, op, each)
-            elif not isinstance(each, Move):
-                work.answers[op] = _SINGLE[type(each)](work, each)
-        except ActionsError as refusal:
-            work.answers[op] = refusal
     work.write()
+    for op, each in operations:
+        if op not in work.answers:
+            _apply_single(work, op, each)
+            work.write()  # the next one must find it
     points((each.step for _, each in operations), "written")
     return Applied(work.answers, work.touched, work.callbacks)
+
+
+def _apply_single(work: Work, op: int, operation: Operation[Any]) -> None:
+    try:
+        if isinstance(operation, Accept):
+            redrive(work, op, operation)
+        else:
+            work.answers[op] = _SINGLE[type(operation)](work, operation)
+    except ActionsError as refusal:
+        work.answers[op] = refusal
 
 
 def commit(db: sqlite3.Connection, operations: Sequence[Numbered]) -> Applied:

@@ -101,7 +101,7 @@ class Work:
         self.touched: set[str] = set()
         self.callbacks = False
         self._numbers: dict[str, int] = dict(db.execute("select name, value from counters"))
-        self._numbers_before = dict(self._numbers)
+        self._written = dict(self._numbers)
         self._sessions: dict[str, SessionLog | None] = {}
         self._events: list[Row] = []
         self._receipts: list[tuple[int, str, int, tuple[Attested, ...], bool]] = []
@@ -206,7 +206,7 @@ class Work:
     # --- Writing ------------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Write everything gathered."""
+        """Write everything gathered so far."""
         if self._events:
             values.run(self.db, _EVENTS, "", self._events)
         if self._receipts:
@@ -217,8 +217,10 @@ class Work:
             if log is not None:
                 self.write_session(log)
         for name, value in self._numbers.items():
-            if value != self._numbers_before[name]:
+            if value != self._written.get(name):
                 self.db.execute("update counters set value = ? where name = ?", (value, name))
+        self._written = dict(self._numbers)
+        self._events, self._receipts, self._callbacks = [], [], []
         point("batch.logged")
 
     def write_session(self, log: SessionLog) -> None:
