@@ -11,14 +11,14 @@ import uvloop
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from benchmarks import roundtrip
+from benchmarks import roundtrip, waiting
 from benchmarks.harness import Report, Scale, environment
 from benchmarks.soak import SEED, run_soak
 from benchmarks.tables import show
 
 Suite = Callable[[Scale], Coroutine[Any, Any, Report]]
 
-SUITES: Final[dict[str, Suite]] = {"roundtrip": roundtrip.run}
+SUITES: Final[dict[str, Suite]] = {"roundtrip": roundtrip.run, "waiting": waiting.run}
 
 app = App(name="python -m benchmarks", help="Benchmarks that check every answer.")
 

@@ -32,6 +32,9 @@ class ManualClock:
     def call_later(self, seconds: float, callback: Callable[[], None]) -> _Timer:
         timer = _Timer()
         self._set.set()
+        if seconds <= 0:  # it is due already, and nobody need push the clock for it
+            asyncio.get_running_loop().call_soon(lambda: timer.cancelled or callback())
+            return timer
         heapq.heappush(self._timers, (self._now + seconds, next(self._order), timer, callback))
         return timer
 

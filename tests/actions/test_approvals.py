@@ -1,5 +1,6 @@
 """Approvals: durable, bound to content, expiring, decided by principals that may (R-46)."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from executa_protocol.actions import ResultStatus
 from executa_protocol.chunks import ChunkKind
 from executa_protocol.receipts import ReceiptKind
 from tests.actions.rig import ANA, BOSS, Rig
-from tests.actions.scripted import tool
+from tests.actions.scripted import PATIENCE, tool
 
 S = ActionState
 ASSISTANT = Caller(principal="assistant", scopes=OWN_WORK | {Scope.APPROVE})
@@ -149,13 +150,13 @@ async def test_a_change_of_the_tool_voids_an_approval_that_was_not_yet_used(rig:
     first = approval_of(await rig.record(action_id)).content
     rig.catalog.tools["p.wire"] = tool("wire", approval=True, description="wires all of it")
     await rig.engine.approve(BOSS, action_id)
-    record = await rig.until(action_id, S.PENDING_APPROVAL)
-    while approval_of(record).status is not ApprovalStatus.REQUESTED:
-        with rig.store.watch(action_id) as bell:
-            record = await rig.record(action_id)
-            if approval_of(record).status is ApprovalStatus.REQUESTED:
-                break
-            await bell.wait()
+    with rig.store.watch(action_id) as bell:
+        record = await rig.record(action_id)
+        async with asyncio.timeout(PATIENCE):
+            while approval_of(record).status is not ApprovalStatus.REQUESTED:
+                await bell.wait()
+                bell.clear()
+                record = await rig.record(action_id)
 
     assert not rig.runner.runs
     assert approval_of(record).content != first

@@ -12,6 +12,7 @@ from executa_host.actions.requests import ActionQuery, Caller, Include, Scope
 from executa_protocol.chunks import ChunkFollower, ChunkKind
 from executa_protocol.ids import IdSource
 from tests.actions.rig import ANA, BEN, BOSS, ROOT, STRANGER, Rig
+from tests.actions.scripted import PATIENCE
 
 S = ActionState
 
@@ -77,7 +78,8 @@ async def test_a_wait_ends_with_the_first_event_or_with_its_time(rig: Rig) -> No
     head = (await rig.events(action_id))[-1].cursor
     waiting = asyncio.ensure_future(rig.engine.events(ANA, action_id, head, wait=30))
     run.show(ChunkKind.PROGRESS, 1)
-    page = await waiting
+    async with asyncio.timeout(PATIENCE):
+        page = await waiting
     assert [event.type for event in page.events] == ["chunk"]
 
     waiting = asyncio.ensure_future(rig.engine.events(ANA, action_id, page.cursor, wait=30))

@@ -1,5 +1,6 @@
 """What is accepted, and what is refused before it reaches the disk, with the path of the fault."""
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from executa_host.actions.records import (
 from executa_host.actions.requests import Caller, Include, Scope, Submission
 from executa_host.actions.settings import CapabilityConfig, Delegation, EngineSettings
 from tests.actions.rig import ANA, BOSS, Rig
-from tests.actions.scripted import raw
+from tests.actions.scripted import PATIENCE, raw
 
 GOOD = raw({"text": "t"})
 
@@ -177,7 +178,8 @@ async def test_more_open_actions_than_there_is_room_for_are_refused(tmp_path: Pa
         assert (refused.value.code, refused.value.retryable) == (Code.QUEUE_FULL, True)
         with rig.store.watch(runs[0][0]) as bell:
             runs[0][1].answer()
-            await bell.wait()  # the engine has heard of it before anybody else
+            async with asyncio.timeout(PATIENCE):
+                await bell.wait()  # the engine has heard of it before anybody else
         await rig.submit()
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from aiohttp import web
 
 from executa_host.api.visit import Pace
-from tests.api.rigs import EngineRig, Rig, Serving
+from executa_host.client import Client
+from tests.api.flaky import KEY, Flaky
+from tests.api.rigs import EngineRig, Rig, Serving, no_pause
 from tests.support.leaks import LeakCheck
 
 MakeRig: TypeAlias = Callable[[Pace], Rig]
@@ -58,3 +61,23 @@ async def either(
     await real.close()
     await real.stop()
     leak_check.watch(real.engine, "engine")
+
+
+@pytest.fixture
+async def flaky() -> AsyncIterator[Flaky]:
+    server = Flaky()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield server
+    await runner.cleanup()
+    assert server.script == []
+
+
+@pytest.fixture
+async def client(flaky: Flaky) -> AsyncIterator[Client]:
+    async with Client(flaky.url, KEY, pause=no_pause, jitter=lambda: 1.0) as made:
+        yield made

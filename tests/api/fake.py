@@ -7,10 +7,9 @@ work are is tested over the real engine.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, structs
+from msgspec import UNSET, structs
 
 from executa_host.actions import faults
 from executa_host.actions.faults import Code
@@ -23,16 +22,11 @@ from executa_host.actions.interface import (
 )
 from executa_host.actions.records import (
     ActionRecord,
-    ActionResult,
     ActionState,
     ActionView,
-    Approval,
     ApprovalStatus,
     Cancellation,
     Contract,
-    Effect,
-    EventRecord,
-    Mode,
     ReceiptRecord,
 )
 from executa_host.actions.requests import (
@@ -44,32 +38,22 @@ from executa_host.actions.requests import (
     Scope,
     Submission,
 )
-from executa_protocol.actions import TERMINAL, ResultStatus
+from executa_protocol.actions import TERMINAL
 from executa_protocol.canonical import digest
-from executa_protocol.chunks import Chunk, ChunkKind
 from executa_protocol.ids import IdSource
 from executa_protocol.limits import QUERY_DEFAULT, QUERY_MAX, WAIT_MAX
 from tests.api.fake_log import Log, need
+from tests.api.fake_moves import Moves
+from tests.api.fake_records import CONTRACTS, record_of
 from tests.api.fake_sessions import FakeSessions
 
-CONTRACTS = {
-    "notebook.recall": Contract(
-        capability="notebook.recall",
-        effect=Effect.READ,
-        modes=(Mode.SYNC, Mode.ASYNC, Mode.STREAMING),
-    ),
-    "bank.pay": Contract(capability="bank.pay", approval=True),
-}
 
-
-class FakeActions:
+class FakeActions(Moves):
     """Implements `executa_host.actions.interface.Actions`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.ids = IdSource()
-        self.records: dict[str, ActionRecord] = {}
-        self.results: dict[str, ActionResult] = {}
-        self.logs: dict[str, Log] = {}
         self.keys: dict[tuple[str, str, str, str], tuple[str, str]] = {}
         self.sessions = FakeSessions(self)
         self.draining = False
@@ -81,32 +65,6 @@ class FakeActions:
         self.hold: asyncio.Event | None = None
         """Submissions wait for this before they are accepted, if it is there."""
         self.submitting = asyncio.Event()
-
-    # --- What tests do ---------------------------------------------------------------------
-
-    def move(self, action_id: str, state: ActionState, **changes: Any) -> ActionRecord:
-        record = structs.replace(self.records[action_id], state=state, **changes)
-        log = self.logs[action_id]
-        event = EventRecord(cursor="", type="state", at_ms=1, action_id=action_id, state=state)
-        log.ended = state in TERMINAL
-        log.add(event)
-        self.records[action_id] = record = structs.replace(record, cursor=log.events[-1].cursor)
-        if record.session_id:
-            self.logs[record.session_id].add(structs.replace(event, session_id=record.session_id))
-        return record
-
-    def finish(self, action_id: str, output: object = None) -> None:
-        raw = Raw(msgspec.json.encode(output))
-        self.results[action_id] = ActionResult(action_id, ResultStatus.COMPLETED, output=raw)
-        self.move(action_id, ActionState.COMPLETED, ended_at_ms=2)
-
-    def chunk(self, action_id: str, data: object) -> None:
-        number = self.records[action_id].chunks + 1
-        raw = Raw(msgspec.json.encode(data))
-        chunk = Chunk(action_id, number, 1, ChunkKind.DATA, 1, raw)
-        event = EventRecord(cursor="", type="chunk", at_ms=1, action_id=action_id, chunk=chunk)
-        self.logs[action_id].add(event)
-        self.records[action_id] = structs.replace(self.records[action_id], chunks=number)
 
     async def until_waiting(self, count: int) -> None:
         """Until so many wait here for something to happen."""
@@ -168,26 +126,10 @@ class FakeActions:
     def _accept(
         self, caller: Caller, submission: Submission, contract: Contract, content: str
     ) -> ActionRecord:
-        action_id = self.ids.action_id()
-        approval = Approval(status=ApprovalStatus.REQUESTED, content=content)
+        record = record_of(self.ids.action_id(), caller, submission, contract, content)
+        action_id = record.action_id
         self.logs[action_id] = Log()
-        self.records[action_id] = ActionRecord(
-            action_id=action_id,
-            capability=submission.capability,
-            state=ActionState.ACCEPTED,
-            mode=submission.mode,
-            tenant=caller.tenant,
-            principal=caller.principal,
-            subject=caller.principal,
-            effect=contract.effect,
-            accepted_at_ms=1,
-            updated_at_ms=1,
-            cursor="",
-            session_id=submission.session_id,
-            input=submission.input,
-            idempotency_key=submission.idempotency_key,
-            approval=approval if contract.approval else UNSET,
-        )
+        self.records[action_id] = record
         state = ActionState.PENDING_APPROVAL if contract.approval else ActionState.RUNNING
         self.move(action_id, ActionState.ACCEPTED)
         return self.move(action_id, state)

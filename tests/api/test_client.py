@@ -1,12 +1,9 @@
 """The client against servers that fail: what is asked again, what is not, and how it is told."""
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from executa_host.actions.records import ActionState
 from executa_host.actions.requests import Scope
@@ -22,64 +19,10 @@ from executa_host.client import (
     Unreachable,
 )
 from executa_protocol.errors import DecodeFailure, UsageError
+from tests.api.flaky import KEY, Flaky, refusal
 from tests.api.rigs import Rig, no_pause
 
 ACTION = "act_00000000000000000000000000"
-KEY = "exk_000000000000_" + "A" * 43
-
-
-class Flaky:
-    """A server that answers from a script; None breaks the connection."""
-
-    def __init__(self) -> None:
-        self.script: list[tuple[int, bytes] | None] = []
-        self.seen: list[tuple[str, str, bytes]] = []
-        self.headers: list[dict[str, str]] = []
-        self.url = ""
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.seen.append((request.method, request.path, await request.read()))
-        self.headers.append(dict(request.headers))
-        step = self.script.pop(0)
-        if step is None:
-            assert request.transport is not None
-            request.transport.abort()
-            return web.Response()
-        status, body = step
-        kind = "text/event-stream" if body.startswith((b"event:", b"id:", b":")) else JSON
-        return web.Response(status=status, body=body, content_type=kind)
-
-
-JSON = "application/json"
-
-
-def refusal(code: str, *, retryable: bool = False) -> bytes:
-    """The body of a refusal."""
-    flag = b"true" if retryable else b"false"
-    return (
-        b'{"error": {"code": "%s", "message": "m", "path": "$.x", "retryable": %s,'
-        b' "data": {"a": 1}}}' % (code.encode(), flag)
-    )
-
-
-@pytest.fixture
-async def flaky() -> AsyncIterator[Flaky]:
-    server = Flaky()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
-    assert server.script == []
-
-
-@pytest.fixture
-async def client(flaky: Flaky) -> AsyncIterator[Client]:
-    async with Client(flaky.url, KEY, pause=no_pause, jitter=lambda: 1.0) as made:
-        yield made
 
 
 RECORD = (
@@ -207,73 +150,6 @@ async def test_an_address_with_a_path_is_kept(flaky: Flaky) -> None:
     async with Client(f"{flaky.url}/behind/a/proxy/", KEY, pause=no_pause) as client:
         await client.get(ACTION)
     assert flaky.seen[0][1] == f"/behind/a/proxy/v1/actions/{ACTION}"
-
-
-def event(cursor: str, state: str) -> bytes:
-    """One event of a stream."""
-    data = json.dumps({"cursor": cursor, "type": "state", "at_ms": 1, "state": state})
-    return f"id: {cursor}\nevent: state\ndata: {data}\n\n".encode()
-
-
-async def test_following_goes_on_over_every_kind_of_break(flaky: Flaky, client: Client) -> None:
-    flaky.script = [
-        (503, refusal("DRAINING", retryable=True)),
-        (200, event("c1", "accepted") + event("c2", "queued")[:-10]),  # cut in an event
-        None,
-        (200, event("c2", "queued") + b"event: drain\ndata: {}\n\n" + event("c9", "never")),
-        (200, event("c2", "queued") + event("c3", "running")),  # what was seen comes again
-        (200, b": waiting\n\nevent: something-new\ndata: 1\n\n"),
-        (200, event("c4", "completed") + b"event: end\ndata: {}\n\n"),
-    ]
-    seen = [record.cursor async for record in client.follow(ACTION)]
-    assert seen == ["c1", "c2", "c3", "c4"]
-    asked = [headers.get("Last-Event-ID", "") for headers in flaky.headers]
-    assert asked == ["", "", "c1", "c1", "c2", "c3", "c3"]
-
-
-async def test_following_after_the_end_ends(flaky: Flaky, client: Client) -> None:
-    flaky.script = [(204, b"")]
-    assert [record async for record in client.follow(ACTION, "c4")] == []
-    assert flaky.headers[0]["Last-Event-ID"] == "c4"
-
-
-async def test_an_error_in_a_stream_is_an_exception(flaky: Flaky, client: Client) -> None:
-    told = b'event: error\ndata: {"code": "CURSOR_GONE", "message": "too old"}\n\n'
-    flaky.script = [(200, event("c1", "accepted") + told)]
-    events = client.follow(ACTION)
-    assert (await anext(events)).cursor == "c1"
-    with pytest.raises(Gone) as refused:
-        await anext(events)
-    assert refused.value.code == "CURSOR_GONE"
-
-
-async def test_patience_with_a_host_that_does_not_come_back_ends(
-    flaky: Flaky, client: Client
-) -> None:
-    flaky.script = [(200, event("c1", "accepted"))]
-    with pytest.raises(Unreachable, match="did not come back"):
-        async for _ in client.follow(ACTION, patience=0.0):
-            pass
-
-
-async def test_a_connection_without_a_sign_of_life_is_given_up(rig: Rig) -> None:
-    silent = asyncio.Event()
-
-    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await silent.wait()
-        writer.close()
-        await writer.wait_closed()
-
-    server = await asyncio.start_server(hold, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    client = rig.client_of(KEY, f"http://127.0.0.1:{port}")
-    with pytest.raises(Unreachable, match=r"in time|broke"):
-        async for _ in client.follow(ACTION, patience=0.0, silence=0.05):
-            pass
-    await client.close()
-    silent.set()
-    server.close()
-    await server.wait_closed()
 
 
 async def test_plugins_are_told_restarted_and_reloaded(rig: Rig) -> None:

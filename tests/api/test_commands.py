@@ -201,4 +201,4 @@ def test_a_narrow_terminal_loses_no_id(
     assert shell.run("actions", "list") == 0
     flat = re.sub(r"\s", "", shell.out)
     assert all(len(line) <= int(columns) for line in shell.out.splitlines())
-    assert action_id[:8] in flat
+    assert action_id in flat

@@ -145,3 +145,15 @@ async def test_whoever_waits_is_woken_when_the_server_goes_away() -> None:
         await waiting
     with pytest.raises(Closing):
         await lifeline.wait(never.wait())
+
+
+async def test_a_change_that_never_ends_is_given_up() -> None:
+    lifeline = Lifeline()
+    stuck = asyncio.create_task(lifeline.change(asyncio.Event().wait()))
+    await asyncio.sleep(0)
+    assert lifeline.in_flight == 1
+    async with asyncio.timeout(20):
+        await lifeline.finish(0.01)
+    assert lifeline.in_flight == 0
+    with pytest.raises(asyncio.CancelledError):
+        await stuck

@@ -63,6 +63,16 @@ def test_a_plain_plugin_loads_no_client_and_no_context() -> None:
     assert not loaded & {"tempfile", "urllib.request", "http.client", "pytest", "uvloop"}
 
 
+def test_the_fixtures_for_pytest_load_nothing_that_a_test_may_want_to_measure() -> None:
+    loaded = loaded_by("import executa_sdk.testing.pytest_plugin")
+
+    assert {name for name in loaded if name.startswith("executa_")} == {
+        "executa_sdk",
+        "executa_sdk.testing",
+        "executa_sdk.testing.pytest_plugin",
+    }
+
+
 def test_a_low_level_plugin_loads_no_server() -> None:
     loaded = loaded_by("from executa_sdk import SamplingClient, AgentSessionClient, bind_invoke")
 

@@ -90,6 +90,9 @@ def refusal(fn: Callable[..., Any], **arguments: Any) -> InvalidParams:
         (Any, {"type": "object"}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
+        (Literal["a"] | Literal["b"], {"type": "string", "enum": ["a", "b"]}),  # noqa: PYI030
+        (int | str, {"type": "string", "description": "One of: integer, string."}),
+        (bool | list[int], {"type": "array", "description": "One of: boolean, array."}),
         (Color, {"type": "string", "enum": ["red", "blue"]}),
         (Level, {"type": "integer", "enum": [1, 9]}),
         (
@@ -318,6 +321,13 @@ def test_a_type_that_cannot_be_found_is_refused_with_advice() -> None:
     tool.__annotations__["a"] = "Nowhere"
 
     with pytest.raises(UsageError, match=r"'Nowhere'.*top of the module"):
+        Schema(tool, "tool")
+
+
+def test_a_union_that_json_cannot_tell_apart_is_refused() -> None:
+    def tool(shape: Point | Box) -> None: ...
+
+    with pytest.raises(UsageError, match="cannot be read from JSON"):
         Schema(tool, "tool")
 
 

@@ -8,10 +8,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from executa_host.filetransport import PrivateDir
 from executa_host.invocation import ActiveInvoke
+from executa_host.owner import Owner
 from executa_host.phases import PhaseFailed, Phases
 from executa_host.process import spawn
 from executa_host.restart import describe_exit, is_fault
@@ -45,26 +46,6 @@ class StartFailed(CallFailed):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, written=False)
-
-
-class Owner(Protocol):
-    """Who runs connections. Nothing here may block or raise."""
-
-    def on_reverse(self, connection: "Connection", request: Message) -> None:
-        """A plugin calls back."""
-        ...
-
-    def on_notification(self, connection: "Connection", notification: Message) -> None:
-        """A plugin notifies."""
-        ...
-
-    def on_late(self, connection: "Connection") -> None:
-        """An invoke took longer than its limit, which makes its plugin suspicious (R-24)."""
-        ...
-
-    def on_gone(self, connection: "Connection") -> None:
-        """The process has ended, its pipe has been read, its calls have failed. Once."""
-        ...
 
 
 class Connection:
@@ -131,6 +112,7 @@ class Connection:
         self.emit(transcript.Spawned(at=time.time(), pid=self.pid, launch=launch))
         self.peer.start()
         self._life = asyncio.get_running_loop().create_task(self._follow())
+        runtime.background.keep(self._life)
 
     # --- What others see -----------------------------------------------------------
 
@@ -265,13 +247,15 @@ class Connection:
 
     async def _follow(self) -> None:
         try:
-            await self._to_the_end()
+            self._take_down(await self._ended())
         except Exception:  # noqa: BLE001 - the supervisor must hear of the end
             _log.exception("taking %s down failed", self.name)
         self._changed.set()
         self.owner.on_gone(self)
+        await self._clean_up()
 
-    async def _to_the_end(self) -> None:
+    async def _ended(self) -> int:
+        """Wait until the process has gone, and help it to go if it can no longer be heard."""
         ended = self._process.ended
         deaf = asyncio.get_running_loop().create_task(self._deaf.wait())
         await asyncio.wait((ended, deaf), return_when=asyncio.FIRST_COMPLETED)
@@ -285,19 +269,12 @@ class Connection:
             self.peer.fail_calls(ConnectionLost(why))
             await asyncio.wait((ended,), timeout=LINGER)
             self._end()
-        code = await ended
+        return await ended
+
+    def _take_down(self, code: int) -> None:
         # What is in the pipe still counts, and is read before any call fails (R-25). There is
         # no waiting for its end: a daemon that has left the group may keep it open (R-26).
         self._transport.poll()
-        self._take_down(code)
-        await asyncio.to_thread(self._private_dir.sweep)
-        if self.reverse_tasks:
-            cleanup = self._runtime.patience.cleanup
-            _, left = await asyncio.wait(self.reverse_tasks, timeout=cleanup)
-            if left:
-                _log.error("%d reverse calls of %s do not end", len(left), self.name)
-
-    def _take_down(self, code: int) -> None:
         # One that has not come up yet owes an answer, whether or not it was asked already.
         in_flight = not self._up or self.peer.pending_count + self.peer.lost_calls > 0
         asked = self.stopping and not self.condemned
@@ -308,6 +285,14 @@ class Connection:
             task.cancel()
         rung = self._process.rung
         self.emit(transcript.Exited(at=time.time(), code=code, fault=self.faulted, rung=rung))
+
+    async def _clean_up(self) -> None:
+        await asyncio.to_thread(self._private_dir.sweep)
+        if self.reverse_tasks:
+            cleanup = self._runtime.patience.cleanup
+            _, left = await asyncio.wait(self.reverse_tasks, timeout=cleanup)
+            if left:
+                _log.error("%d reverse calls of %s do not end", len(left), self.name)
 
     # --- What the peer tells --------------------------------------------------------------
 

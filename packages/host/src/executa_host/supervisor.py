@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from executa_host.clock import Timer, sleep
-from executa_host.connection import Connection, Owner, StartFailed
+from executa_host.connection import Connection, StartFailed
 from executa_host.invocation import ActiveInvoke
+from executa_host.owner import Owner
 from executa_host.restart import RestartPolicy
 from executa_host.runtime import Runtime
 from executa_host.spec import PluginSpec

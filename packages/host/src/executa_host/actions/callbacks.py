@@ -66,7 +66,7 @@ class Callbacks:
         if self._under_way:
             return _NOTHING_DUE  # each of them rings when it is over
         due = await self._board.store.next_delivery_ms()
-        return _NOTHING_DUE if due is None else max(1, due - self._board.now())
+        return _NOTHING_DUE if due is None else max(0, due - self._board.now())
 
     async def _deliver(self, delivery: Delivery, over: Any) -> None:
         try:

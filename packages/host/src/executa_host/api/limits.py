@@ -42,9 +42,6 @@ STOP_SECONDS: Final = 5.0
 DRAIN_SECONDS: Final = 30.0
 """How long running work gets to end when the host is asked to stop."""
 
-LOG_LINES: Final = 200
-"""Lines of a plugin's stderr that are kept, and given at most."""
-
 TOKEN_CHARS: Final = 512
 """Longest resume token or cursor that is looked at."""
 

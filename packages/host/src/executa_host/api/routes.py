@@ -61,7 +61,7 @@ _SESSIONS: Final = (
         summary="Read a session.",
         scope=Scope.SESSIONS,
         answer=shapes.SessionAnswer,
-        refusals=(404,),
+        refusals=(404, 410),
     ),
     Endpoint(
         method="POST",
@@ -73,7 +73,7 @@ _SESSIONS: Final = (
         body=shapes.NoBody,
         answer=shapes.OpenedAnswer,
         statuses=(201,),
-        refusals=(404, 409),
+        refusals=(404, 409, 410),
     ),
     Endpoint(
         method="POST",
@@ -84,7 +84,7 @@ _SESSIONS: Final = (
         scope=Scope.SESSIONS,
         body=shapes.CloseBody,
         answer=shapes.SessionAnswer,
-        refusals=(404, 409),
+        refusals=(404, 409, 410),
     ),
     Endpoint(
         method="GET",

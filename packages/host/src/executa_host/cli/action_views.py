@@ -5,6 +5,7 @@ without control characters, and never read as markup.
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from msgspec import Raw, UnsetType
@@ -39,6 +40,7 @@ _STATES: Final = {
 }
 _MINUTE: Final = 60
 _DAY: Final = 86_400
+_ROOMY: Final = 72
 
 
 def state_text(state: str) -> Text:
@@ -63,16 +65,17 @@ def show_actions(console: Console, page: ActionPage) -> None:
     if not page.records:
         console.print("no actions", style="dim")
         return
-    table = _table("action", "capability", "state", "age", "principal")
-    for record in page.records:
-        table.add_row(
-            record.action_id,
-            Text(clean(record.capability)),
+    rows = [
+        (
+            Text(record.action_id),
             state_text(record.state),
-            age(record.accepted_at_ms),
+            Text(clean(record.capability)),
+            Text(age(record.accepted_at_ms)),
             Text(clean(record.principal)),
         )
-    console.print(table)
+        for record in page.records
+    ]
+    _print_table(console, ("action", "state", "capability", "age", "principal"), rows)
     _more(console, page.next_cursor)
 
 
@@ -81,16 +84,18 @@ def show_sessions(console: Console, page: SessionPage) -> None:
     if not page.records:
         console.print("no sessions", style="dim")
         return
-    table = _table("session", "state", "open", "age", "initiator", "responder", "label")
-    for record in page.records:
-        table.add_row(
-            record.session_id,
+    rows = [
+        (
+            Text(record.session_id),
             state_text(record.state),
-            str(record.open_actions),
-            age(record.created_at_ms),
+            Text(str(record.open_actions)),
+            Text(age(record.created_at_ms)),
             *(Text(clean(each)) for each in (record.initiator, record.responder, record.label)),
         )
-    console.print(table)
+        for record in page.records
+    ]
+    headings = ("session", "state", "open", "age", "initiator", "responder", "label")
+    _print_table(console, headings, rows)
     _more(console, page.next_cursor)
 
 
@@ -201,11 +206,18 @@ def _chunk_text(data: Raw) -> str:
     return clean(bytes(data).decode())
 
 
-def _table(*headings: str) -> Table:
+def _print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    """Rows of which the first column, an id, is never broken: it is there to be copied.
+
+    Where there is little room only id and state are shown.
+    """
+    shown = len(headings) if console.width >= _ROOMY else 2
     table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
+    for number, heading in enumerate(headings[:shown]):
+        table.add_column(heading, overflow="fold", no_wrap=number == 0)
+    for row in rows:
+        table.add_row(*row[:shown])
+    console.print(table)
 
 
 def _more(console: Console, cursor: str) -> None:

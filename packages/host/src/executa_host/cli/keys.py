@@ -75,7 +75,7 @@ def list_keys(*, store: Store = None, json: Json = False) -> int:
         return exits.OK
     table = Table(box=None, pad_edge=False)
     for heading in ("key", "principal", "tenant", "user", "scopes", "created", "valid", "label"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "key")
     for key in keys:
         table.add_row(
             key.key_id,
