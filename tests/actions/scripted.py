@@ -48,6 +48,11 @@ class ScriptedRun:
     def abandon(self) -> None:
         self.abandoned = True
 
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._ended.done()
+
     # --- What a test says -------------------------------------------------------------------
 
     def end(self, ended: Ended) -> None:

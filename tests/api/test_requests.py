@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from io import BytesIO
 from typing import Any
@@ -257,6 +258,36 @@ async def test_a_body_that_does_not_arrive_is_given_up(make_rig: MakeRig) -> Non
         assert b'"BODY_TOO_SLOW"' in answer
         writer.close()
         await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "GET /v1/actions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\x01\r\n\r\n",
+        "GET /v1/actions HTTP/9.9 KEY\r\n\r\n",
+        "GET /v1/actions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEYLONG\r\n\r\n",
+        "GET /v1/actions?LONG HTTP/1.1\r\nHost: x\r\n\r\n",
+        "KEY\r\n\r\n",
+        "POST /v1/actions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    ],
+    ids=range(6),
+)
+async def test_what_is_no_http_is_refused_without_a_word_of_it(
+    rig: Rig, lines: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = rig.key()
+    reader, writer = await asyncio.open_connection(*rig.address)
+    writer.write(lines.replace("KEY", key).replace("LONG", "x" * 9000).encode("latin-1"))
+    async with asyncio.timeout(20):
+        answer = await reader.read()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b" 400 " in head.split(b"\r\n")[0]
+    assert json.loads(body)["error"]["code"] == "BAD_HTTP"
+    assert key.encode() not in answer
+    assert key not in caplog.text
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_routes_and_methods_that_are_not_there_have_the_same_form(raw: Raw) -> None:

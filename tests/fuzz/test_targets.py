@@ -53,7 +53,7 @@ def test_a_target_takes_every_golden_line(target: Target) -> None:
 
 
 @every_target
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(data=st.binary(max_size=120) | st.lists(st.sampled_from(list(PIECES))).map(bytes))
 def test_a_target_takes_any_bytes(target: Target, data: bytes) -> None:
     target(data)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ RAW_PLUGIN = SUPPORT / "raw_plugin.py"
 RUDE_PLUGIN = SUPPORT / "rude_plugin.py"
 
 E = TypeVar("E")
+T = TypeVar("T")
 
 
 def raw_command(*options: str) -> tuple[str, ...]:
@@ -28,6 +29,12 @@ def raw_command(*options: str) -> tuple[str, ...]:
 def rude_command(*options: str) -> tuple[str, ...]:
     """The command of the raw plugin with worse manners."""
     return (sys.executable, str(RUDE_PLUGIN), *options)
+
+
+async def soon(work: Awaitable[T]) -> T:
+    """What `work` gives, within bounds: a clock that stands still must not hang a test."""
+    async with asyncio.timeout(20):
+        return await work
 
 
 class Rig:

@@ -11,7 +11,7 @@ from executa_protocol import transcript
 from executa_protocol.errors import ConnectionLost, UsageError
 from executa_protocol.lifecycle import State
 from tests.host.clocks import HostClock
-from tests.host.conftest import MakeRig, Rig, raw_command
+from tests.host.conftest import MakeRig, Rig, raw_command, soon
 
 
 def _spec(*options: str, name: str = "raw", **members: object) -> PluginSpec:
@@ -56,7 +56,7 @@ async def test_a_removed_name_can_be_used_again_once_its_process_has_gone(
     await asyncio.sleep(0)
     with pytest.raises(UsageError, match="still being removed"):
         rig.add()
-    await removing
+    await soon(removing)
     rig.add()
     assert (await rig.host.invoke("raw", "echo", {"value": {}})).success
 
@@ -72,7 +72,7 @@ async def test_removing_lets_running_invokes_end_and_refuses_new_ones(rig: Rig) 
     assert not removing.done()
     await handle.cancel("go on")
     assert (await handle.result()).data == "done all the same"
-    await removing
+    await soon(removing)
 
 
 # --- Change ----------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ async def test_a_reload_drains_running_invokes_while_new_ones_wait_for_the_new_p
     assert len(rig.seen(transcript.Spawned)) == 1
     await handle.cancel("go on")
     assert (await handle.result()).success
-    assert (await waiting).data["env"]["GREETING"] == "hello"
-    await reloading
+    assert (await soon(waiting)).data["env"]["GREETING"] == "hello"
+    await soon(reloading)
 
 
 async def test_what_does_not_end_within_the_drain_fails(rig: Rig) -> None:
@@ -120,7 +120,7 @@ async def test_what_does_not_end_within_the_drain_fails(rig: Rig) -> None:
     hanging = await _hang(rig)
     await rig.host.reload(_spec(), drain=0.05)
     with pytest.raises(ConnectionLost):
-        await hanging
+        await soon(hanging)
     assert rig.host.state("raw") is State.READY
 
 
@@ -148,9 +148,9 @@ async def test_somebody_with_less_patience_ends_a_drain(rig: Rig) -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await rig.host.stop("raw")
-    await patient
+    await soon(patient)
     with pytest.raises(ConnectionLost):
-        await hanging
+        await soon(hanging)
 
 
 # --- Idle ------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ async def test_a_process_with_an_invoke_is_not_idle(make_rig: MakeRig) -> None:
     assert rig.host.state("raw") is State.READY
     hanging.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await hanging
+        await soon(hanging)
 
 
 async def test_nothing_is_stopped_for_idleness_by_default(make_rig: MakeRig) -> None:
@@ -217,7 +217,7 @@ async def test_a_status_tells_state_process_memory_and_last_words(make_rig: Make
     with pytest.raises(ConnectionLost):
         await rig.host.invoke("raw", "die", {"code": 5})
     with pytest.raises(ConnectionLost):
-        await hanging
+        await soon(hanging)
     status = rig.host.status("raw")
     assert (status.state, status.pid, status.exit_codes) == (State.RESTARTING, None, (5,))
     assert (status.protocol, status.uptime, status.resident_bytes) == ("", None, None)

@@ -12,7 +12,7 @@ from executa_nexus_stub.faults import FaultConfig, FaultRule
 from executa_protocol import transcript
 from executa_protocol.errors import ConnectionLost
 from executa_protocol.limits import AGENT_MAX_FRAMES
-from tests.host.conftest import MakeRig, Rig
+from tests.host.conftest import MakeRig, Rig, soon
 from tests.host.scripted_model import ScriptedModel, program
 
 CREATE: dict[str, Any] = {"kind": "agent", "agent_submode": "auto"}
@@ -159,23 +159,23 @@ async def test_runs_of_one_agent_session_follow_each_other(make_rig: MakeRig) ->
     await agent.rig.until(lambda _: len(agent.rig.seen(transcript.ReverseStarted)) == 3)
     assert len(agent.model.requests) == 1
     agent.model.release("first")
-    assert [(await run)["result"]["final"]["text"] for run in (first, second)] == ["1", "2"]
+    assert [(await soon(run))["result"]["final"]["text"] for run in (first, second)] == ["1", "2"]
     # The second one has read what the first one said.
     assert any(message.text == "1" for message in agent.model.requests[1].messages)
 
 
 async def test_runs_of_different_agent_sessions_go_side_by_side(make_rig: MakeRig) -> None:
     agent = Agent(make_rig)
-    runs = []
+    runs: list[asyncio.Task[dict[str, Any]]] = []
     for name in ("a", "b"):
         uuid = await agent.create()
         runs.append(agent.run(uuid, program([{"hold": name}, {"say": name}])))
     await agent.model.reached("a")
     await agent.model.reached("b")
     agent.model.release("b")
-    assert (await runs[1])["result"]["final"]["text"] == "b"
+    assert (await soon(runs[1]))["result"]["final"]["text"] == "b"
     agent.model.release("a")
-    assert (await runs[0])["result"]["final"]["text"] == "a"
+    assert (await soon(runs[0]))["result"]["final"]["text"] == "a"
 
 
 async def test_a_run_id_is_used_by_one_live_run_at_a_time(make_rig: MakeRig) -> None:
@@ -185,7 +185,7 @@ async def test_a_run_id_is_used_by_one_live_run_at_a_time(make_rig: MakeRig) -> 
     await agent.model.reached("x")
     assert _code(await agent.run(uuid, program([]), run_id="r")) == -32602
     agent.model.release("x")
-    assert _code(await first) == 0
+    assert _code(await soon(first)) == 0
     assert _code(await agent.run(uuid, program([]), run_id="r")) == 0
 
 
@@ -203,7 +203,7 @@ async def test_cancelling_a_streaming_run_answers_it_with_the_frames_so_far(
     await agent.rig.until(lambda event: isinstance(event, transcript.RunFrame))
     answer = await agent.cancel(uuid, "r")
     assert answer["result"] == {"cancelled": True, "run_id": "r"}
-    ran = await running
+    ran = await soon(running)
     assert _events(ran) == ["delta", "final"]
     assert ran["result"]["final"]["cancelled"] is True
     assert ran["result"]["final"]["text"] == "so far"
@@ -217,7 +217,7 @@ async def test_a_cancelled_runs_own_last_frame_tells_what_it_has_used(make_rig: 
     await agent.model.reached("x")
     await agent.rig.until(lambda event: isinstance(event, transcript.RunFrame))
     await agent.cancel(uuid, "r")
-    usage = (await running)["result"]["final"]["usage"]
+    usage = (await soon(running))["result"]["final"]["usage"]
     run_ended = [e for e in agent.rig.seen(transcript.InvokeEnded) if e.agent_runs]
     assert run_ended[0].tokens == usage["outputTokens"] > 0
     assert run_ended[0].tokens_used == run_ended[0].tokens
@@ -233,7 +233,7 @@ async def test_a_run_is_cancelled_here_when_nexus_does_not_listen(
     await agent.model.reached("x")
     await agent.rig.until(lambda event: isinstance(event, transcript.RunFrame))
     assert (await agent.cancel(uuid, "r"))["result"]["cancelled"] is True
-    ran = await running
+    ran = await soon(running)
     assert ran["result"]["frames"] == [
         {"event": "delta", "text": "so far"},
         {"event": "final", "text": "so far", "cancelled": True},
@@ -248,9 +248,11 @@ async def test_a_run_that_waits_for_its_turn_can_be_cancelled(make_rig: MakeRig)
     second = agent.run(uuid, program([{"say": "never"}]), run_id="second")
     await agent.rig.until(lambda _: len(agent.rig.seen(transcript.ReverseStarted)) == 3)
     assert (await agent.cancel(uuid, "second"))["result"]["cancelled"] is True
-    assert (await second)["result"]["frames"] == [{"event": "final", "text": "", "cancelled": True}]
+    assert (await soon(second))["result"]["frames"] == [
+        {"event": "final", "text": "", "cancelled": True}
+    ]
     agent.model.release("x")
-    assert _code(await first) == 0
+    assert _code(await soon(first)) == 0
     assert len(agent.model.requests) == 1
     await agent.upstream_cancelled()  # of the second one nexus never heard
 
@@ -273,7 +275,7 @@ async def test_deleting_an_agent_session_cancels_its_runs(make_rig: MakeRig) -> 
     await agent.model.reached("x")
     params = {"app_session_uuid": uuid}
     assert (await agent.rig.reverse("agent/session.delete", params))["result"]["deleted"]
-    assert (await running)["result"]["final"]["cancelled"] is True
+    assert (await soon(running))["result"]["final"]["cancelled"] is True
     assert _code(await agent.run(uuid, program([]))) == -32044
 
 
@@ -303,7 +305,7 @@ async def test_a_run_ends_upstream_when_its_plugin_dies(make_rig: MakeRig) -> No
     with pytest.raises(ConnectionLost):
         await agent.rig.host.invoke("raw", "die")
     with pytest.raises(ConnectionLost):
-        await running
+        await soon(running)
     await agent.upstream_cancelled("r")
     assert agent.nexus.in_flight == 0
 
@@ -317,7 +319,7 @@ async def test_a_nexus_that_hangs_does_not_hold_a_host_that_closes(make_rig: Mak
     async with asyncio.timeout(5):
         await agent.rig.host.close()
     with pytest.raises(ConnectionLost):
-        await running
+        await soon(running)
 
 
 # --- Nexus fails -----------------------------------------------------------------------------
@@ -375,10 +377,10 @@ async def test_a_stream_that_ends_without_a_final_frame_is_a_failure(make_rig: M
 
 
 async def test_an_agent_session_that_nexus_no_longer_knows_is_forgotten(make_rig: MakeRig) -> None:
-    agent = Agent(make_rig)
+    gone = FaultRule(kind="error", endpoint="run_agent", status=410, times=1)
+    agent = Agent(make_rig, gone)
     uuid = await agent.create()
-    agent.nexus._agent.sessions.delete(uuid)
-    assert _code(await agent.run(uuid, program([]))) == -32011
+    assert _code(await agent.run(uuid, program([]))) == -32017
     assert _code(await agent.run(uuid, program([]))) == -32044
 
 

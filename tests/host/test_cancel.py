@@ -20,7 +20,7 @@ from executa_protocol.errors import (
 from executa_protocol.lifecycle import State
 from executa_protocol.transcript import AnyEvent
 from tests.host.clocks import HostClock
-from tests.host.conftest import MakeRig, Rig
+from tests.host.conftest import MakeRig, Rig, soon
 
 TAKES = ("--take", "cancellation")
 QUICK = Patience(cancel=0.2, stop=0.2)
@@ -73,7 +73,7 @@ async def test_cancelling_a_wait_for_the_result_does_not_cancel_the_invoke(rig: 
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await soon(waiting)
     assert not handle.done
     assert await handle.cancel() is CancelOutcome.COMPLETED_FIRST
     assert (await handle.result()).data == "done all the same"
@@ -220,7 +220,7 @@ async def test_cancelling_the_task_that_waits_cancels_the_invoke(rig: Rig) -> No
     await rig.until(_waits)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await soon(waiting)
     await rig.until(lambda event: isinstance(event, transcript.CancelEnded))
     assert rig.seen(transcript.CancelEnded)[0].outcome == "confirmed"
     assert _told(rig) == ["whoever asked for it has gone"]
@@ -236,7 +236,7 @@ async def test_what_comes_of_an_abandoned_invoke_is_told_to_followers(make_rig: 
         await rig.until(_waits)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await waiting
+            await soon(waiting)
         await rig.until(lambda event: isinstance(event, transcript.CancelEnded))
         expected = "completed_first" if mode == "complete" else "unanswered"
         assert rig.seen(transcript.CancelEnded)[0].outcome == expected
@@ -254,7 +254,7 @@ async def test_an_invoke_can_be_cancelled_by_its_id(rig: Rig) -> None:
     )
     assert outcomes == [CancelOutcome.CONFIRMED, CancelOutcome.CONFIRMED]
     with pytest.raises(CallCancelled, match="by id"):
-        await waiting
+        await soon(waiting)
     with pytest.raises(UsageError, match="no invoke"):
         await rig.host.cancel(invoke_id)
 
@@ -313,7 +313,7 @@ async def test_an_abandoned_invoke_does_not_hold_a_host_that_closes(make_rig: Ma
     await rig.until(lambda event: isinstance(event, transcript.InvokeStarted))
     waiting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
-        await waiting
+        await soon(waiting)
     async with asyncio.timeout(5):
         await rig.host.close()
     assert rig.seen(transcript.CancelEnded)[0].outcome == "unanswered"

@@ -11,7 +11,7 @@ from executa_nexus_stub import NexusStub
 from executa_protocol import transcript
 from executa_protocol.limits import NESTED_MAX_CALLS, NESTED_MAX_DEPTH
 from executa_protocol.nexus import ToolOutcome
-from tests.host.conftest import MakeRig, Rig
+from tests.host.conftest import MakeRig, Rig, soon
 from tests.host.scripted_model import ScriptedModel, program
 
 CREATE: dict[str, Any] = {"kind": "agent", "agent_submode": "auto"}
@@ -139,7 +139,7 @@ async def test_a_fixed_agent_session_offers_its_one_tool(make_rig: MakeRig) -> N
 
 async def test_a_tool_call_outside_the_grant_ends_the_run(make_rig: MakeRig) -> None:
     agent = Agent(make_rig, granted=["raw.echo"])
-    frame = {
+    frame: dict[str, Any] = {
         "event": "tool_call",
         "name": "raw.whoami",
         "args": {},
@@ -166,7 +166,12 @@ async def test_a_tool_call_outside_the_grant_ends_the_run(make_rig: MakeRig) -> 
 async def test_a_tool_that_does_not_work_is_answered_with_the_reason(
     make_rig: MakeRig, tool: str, args: dict[str, Any], reason: str
 ) -> None:
-    careful = {"name": "careful", "description": "c", "parameters": [], "approval": True}
+    careful: dict[str, Any] = {
+        "name": "careful",
+        "description": "c",
+        "parameters": [],
+        "approval": True,
+    }
     parameters = [{"name": "line", "type": "string", "required": False}]
     tools = [
         {"name": name, "description": name, "parameters": parameters}
@@ -175,12 +180,18 @@ async def test_a_tool_that_does_not_work_is_answered_with_the_reason(
     agent = Agent(make_rig, "--manifest", json.dumps({"tools": [*tools, careful]}))
     await agent.start()
     # A model may call what was never offered; nexus waits for the host's answer all the same.
-    frame = {"event": "tool_call", "name": tool, "args": args, "call_id": "c", "executor": "host"}
+    frame: dict[str, Any] = {
+        "event": "tool_call",
+        "name": tool,
+        "args": args,
+        "call_id": "c",
+        "executor": "host",
+    }
     content = program([{"raw": frame}, {"hold": "x"}])
     running = asyncio.ensure_future(agent.run(content))
     await agent.rig.until(lambda event: isinstance(event, transcript.ToolExecuted))
     agent.model.release("x")
-    await running
+    await soon(running)
     (executed,) = agent.rig.seen(transcript.ToolExecuted)
     assert not executed.ok
     assert executed.reason == reason
@@ -191,7 +202,7 @@ async def test_a_tool_that_does_not_work_is_answered_with_the_reason(
 
 async def test_a_call_id_that_comes_twice_is_executed_and_answered_once(make_rig: MakeRig) -> None:
     agent = Agent(make_rig)
-    frame = {
+    frame: dict[str, Any] = {
         "event": "tool_call",
         "name": "raw.echo",
         "args": {},
@@ -202,7 +213,7 @@ async def test_a_call_id_that_comes_twice_is_executed_and_answered_once(make_rig
     running = asyncio.ensure_future(agent.run(content))
     await agent.rig.until(lambda event: isinstance(event, transcript.ToolExecuted))
     agent.model.release("x")
-    answer = await running
+    answer = await soon(running)
     assert [f["event"] for f in answer["result"]["frames"]] == ["tool_call", "tool_call", "final"]
     assert "executor" not in json.dumps(answer)
     assert len(agent.posted) == 1
@@ -210,7 +221,7 @@ async def test_a_call_id_that_comes_twice_is_executed_and_answered_once(make_rig
 
 async def test_a_tool_that_nexus_executes_is_none_of_the_hosts_business(make_rig: MakeRig) -> None:
     agent = Agent(make_rig)
-    frame = {"event": "tool_call", "name": "search_web", "args": {}, "call_id": "c"}
+    frame: dict[str, Any] = {"event": "tool_call", "name": "search_web", "args": {}, "call_id": "c"}
     answer = await agent.run(program([{"raw": frame}]))
     assert answer["result"]["frames"][0] == frame
     assert not agent.rig.seen(transcript.ToolExecuted)
@@ -225,7 +236,7 @@ async def test_results_for_a_run_that_has_ended_are_dropped_and_their_invokes_en
     await agent.rig.until(lambda _: len(agent.rig.seen(transcript.InvokeStarted)) == 3)
     params = {"app_session_uuid": uuid, "run_id": "r"}
     await agent.rig.reverse("agent/session.cancel", params)
-    assert (await running)["result"]["final"]["cancelled"] is True
+    assert (await soon(running))["result"]["final"]["cancelled"] is True
     nested = agent.rig.seen(transcript.InvokeStarted)[2].invoke_id
     ended = {event.invoke_id: event.outcome for event in agent.rig.seen(transcript.InvokeEnded)}
     assert ended[nested] == "CancelledError"
@@ -298,7 +309,7 @@ async def test_several_tools_of_one_turn_run_side_by_side(make_rig: MakeRig) -> 
     await agent.rig.until(lambda event: isinstance(event, transcript.ToolExecuted))
     assert agent.rig.seen(transcript.ToolExecuted)[0].name == "raw.echo"
     await agent.rig.reverse("agent/session.cancel", {"app_session_uuid": uuid, "run_id": "r"})
-    await running
+    await soon(running)
 
 
 async def test_a_plugin_of_one_thread_that_waits_for_a_nested_invoke_is_not_replaced(
@@ -327,7 +338,7 @@ async def test_a_plugin_of_one_thread_that_waits_for_a_nested_invoke_is_not_repl
     # It goes on, and once the tool has ended it answers the next probe.
     assert not handle.done
     await agent.rig.host.cancel(hang, "the test is over")
-    assert (await handle.result()).success
+    assert (await soon(handle.result())).success
     await agent.rig.until(
         lambda event: isinstance(event, transcript.StateChanged) and event.reason == "answers again"
     )
@@ -346,6 +357,6 @@ async def test_a_nested_call_gets_through_to_a_plugin_that_is_being_reloaded(
     reloading = asyncio.ensure_future(agent.rig.host.reload(agent.rig.host.plugins()[0]))
     await asyncio.sleep(0)
     agent.model.release("x")
-    answer = await running
+    answer = await soon(running)
     assert answer["result"]["frames"][1]["data"] == {"value": {"a": 1}}
-    await reloading
+    await soon(reloading)

@@ -17,7 +17,7 @@ from executa_host.stderr import StderrLog
 from executa_protocol import transcript
 from executa_protocol.errors import ConnectionLost
 from executa_protocol.lifecycle import State
-from tests.host.conftest import MakeRig, Rig, raw_command
+from tests.host.conftest import MakeRig, Rig, raw_command, soon
 from tests.host.processes import gone, lives
 
 QUICK = Patience(stop=0.2, kill=0.2)
@@ -145,7 +145,7 @@ async def test_a_call_during_a_stop_starts_the_plugin_again_afterwards(make_rig:
     stopping = asyncio.ensure_future(rig.host.stop("raw"))
     await asyncio.sleep(0)
     assert (await rig.host.invoke("raw", "echo", {"value": {}})).success
-    await stopping
+    await soon(stopping)
     assert rig.host.status("raw").launches == 2
 
 
@@ -157,7 +157,7 @@ async def test_calls_that_run_when_stdin_closes_may_still_be_answered(make_rig: 
     stopping = asyncio.ensure_future(handle.cancel("so that it answers"))
     await rig.host.stop("raw")
     assert (await handle.result()).data == "done all the same"
-    await stopping
+    await soon(stopping)
 
 
 async def test_closing_the_host_while_plugins_start_leaves_nothing(make_rig: MakeRig) -> None:
@@ -167,7 +167,7 @@ async def test_closing_the_host_while_plugins_start_leaves_nothing(make_rig: Mak
     await rig.until(lambda event: isinstance(event, transcript.Spawned))
     await rig.host.close()
     with pytest.raises(StartFailed, match="stopped while it started"):
-        await starting
+        await soon(starting)
 
 
 async def test_a_host_that_is_closing_starts_nothing_any_more(make_rig: MakeRig) -> None:
@@ -197,7 +197,7 @@ async def test_a_process_that_even_the_kernel_does_not_let_go_is_left_and_report
     assert "cannot be killed" in caplog.text
     assert child.ended.result() == -signal.SIGKILL
     os.kill(child.pid, signal.SIGKILL)
-    child._popen.wait()
+    await asyncio.to_thread(child._popen.wait)  # pyright: ignore[reportPrivateUsage]
     for fd in (child.stdin_fd, child.stdout_fd):
         os.close(fd)
 

@@ -12,7 +12,7 @@ from executa_protocol.errors import ConnectionLost
 from executa_protocol.lifecycle import State
 from executa_protocol.transcript import AnyEvent
 from tests.host.clocks import HostClock
-from tests.host.conftest import MakeRig, Rig
+from tests.host.conftest import MakeRig, Rig, soon
 
 
 async def _reaches(rig: Rig, state: State, after: int = 0) -> None:
@@ -67,7 +67,7 @@ async def test_a_faulted_plugin_refuses_at_once_until_somebody_restarts_it(
     for _ in range(3):
         clock.advance(5)
         with pytest.raises(StartFailed, match="exited with code 7"):
-            await rig.host.start("raw")
+            await soon(rig.host.start("raw"))
     with pytest.raises(PluginFaulted, match=r"restart it.*exited with code 7") as refused:
         await rig.host.invoke("raw", "echo")
     assert refused.value.written is False
@@ -85,7 +85,7 @@ async def test_a_call_during_the_delay_waits_for_the_restart(make_rig: MakeRig) 
     await asyncio.sleep(0)
     assert not waiting.done()
     clock.advance(1)
-    assert (await waiting).data == {"value": {"a": 1}}
+    assert (await soon(waiting)).data == {"value": {"a": 1}}
 
 
 async def test_a_call_during_the_delay_waits_no_longer_than_its_own_time_out(
@@ -185,7 +185,7 @@ async def test_a_plugin_that_also_misses_the_probe_is_replaced_and_its_calls_fai
     with pytest.raises(InvokeTimeout):
         await rig.host.invoke("raw", "hang", timeout=0.1)
     with pytest.raises(ConnectionLost, match="missed a health probe"):
-        await other
+        await soon(other)
     await _reaches(rig, State.RESTARTING)
     states = [event.state for event in rig.seen(transcript.StateChanged)]
     assert states[-3:] == ["ready", "unhealthy", "restarting"]
@@ -208,5 +208,5 @@ async def test_a_plugin_that_never_reads_is_replaced_and_the_request_was_never_w
         await rig.host.invoke("raw", "echo", {"value": {}}, timeout=0.1)
     assert late.value.written is False
     with pytest.raises(ConnectionLost, match="after the request was written"):
-        await first
+        await soon(first)
     await _reaches(rig, State.RESTARTING)

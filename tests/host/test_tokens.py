@@ -15,7 +15,7 @@ from executa_protocol.gate import Verdict
 from executa_protocol.limits import TOKEN_RENEW_BEFORE, TOKEN_TTL
 from executa_protocol.nexus import AppContext, InvokeGrant, NexusError
 from tests.host.clocks import HostClock
-from tests.host.conftest import MakeRig, Rig
+from tests.host.conftest import MakeRig, Rig, soon
 from tests.host.scripted_model import ScriptedModel
 
 GET = {"key": "k", "scope": "tool"}
@@ -55,7 +55,7 @@ class Long:
 
     async def finish(self, handle: InvokeHandle) -> list[dict[str, Any]]:
         self.model.release("x")
-        return (await handle.result()).data
+        return (await soon(handle.result())).data
 
     async def renewal(self) -> None:
         async with asyncio.timeout(5):

@@ -26,7 +26,6 @@ from executa_protocol.readings import Reader
 from tests.protocol.golden import GOLDEN, Row, chapters, data_of, exact, rows
 from tests.protocol.reading import Listening
 
-
 ELSEWHERE = ("actions", "filetransport", "frames", "sse")
 """Chapters that `test_golden_runs` runs."""
 

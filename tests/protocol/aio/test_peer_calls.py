@@ -247,6 +247,28 @@ async def test_a_request_that_has_not_left_can_be_withdrawn(wiring: Wiring) -> N
         end.peer.forget(call)
 
 
+async def test_in_memory_what_was_written_is_on_its_way(wiring: Wiring) -> None:
+    end, stranger = wiring.peer("memory")
+    call = end.peer.call("x")
+    assert not end.peer.withdraw(call)
+    end.peer.forget(call)
+    await stranger.receive(1)
+
+
+@pytest.mark.parametrize("content", [{"result": 1}, {"error": {"code": -1, "message": "m"}}])
+async def test_an_answer_to_a_cancelled_future_that_nobody_forgot_is_kept(
+    content: Any, wiring: Wiring
+) -> None:
+    end, stranger = wiring.peer()
+    call = end.peer.call("x")
+    call.future.cancel()
+    stranger.send({"jsonrpc": "2.0", "id": 1, **content})
+    await stranger.receive(1)
+    await end.owner.until(lambda: end.peer.pending_count == 0 or end.owner.changed())
+    assert isinstance(call.late, RpcError if "error" in content else Raw)
+    assert end.owner.diagnostics == []
+
+
 # --- Refused before anything is sent ----------------------------------------------------------
 
 

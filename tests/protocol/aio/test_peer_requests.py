@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from executa_protocol.codes import ErrorObject, wire_error
-from executa_protocol.limits import MIN_LINE_CAP
+from executa_protocol.limits import DIAGNOSTIC_CHARS, MIN_LINE_CAP
 from tests.protocol.aio.conftest import Wiring
 from tests.protocol.aio.wires import End, Kind, id_of
 
@@ -91,6 +91,18 @@ async def test_ids_that_look_alike_are_different_requests(wiring: Wiring) -> Non
     assert [(type(x), x) for x in answers] == [(type(x), x) for x in identities]
 
 
+async def test_an_answer_that_can_no_longer_be_sent_is_dropped(kind: Kind, wiring: Wiring) -> None:
+    end, stranger = wiring.peer(kind)
+    stranger.send(request(1), request(2))
+    await end.owner.until(lambda: len(end.owner.requests) == 2)
+    end.peer.close_writing()
+    end.peer.reply(1, b"1")
+    end.peer.fail(2, ErrorObject(-1, "no"))
+    assert end.peer.open_requests == 0
+    await stranger.until(lambda: stranger.has("lost"))
+    assert stranger.data == b""
+
+
 # --- Handlers that fail -----------------------------------------------------------------------
 
 
@@ -125,6 +137,19 @@ async def test_a_handler_that_fails_is_answered_for_and_the_next_request_is_serv
     assert end.owner.diagnostics[0].message == "bad: ValueError: secret details"
     (fault,) = faults
     assert str(fault["exception"]) == "secret details"
+
+
+async def test_a_diagnostic_is_cut_short(wiring: Wiring) -> None:
+    end, stranger = wiring.peer()
+    collect_faults(end)
+
+    def answer(message: Any) -> None:
+        raise ValueError("x" * 10_000)
+
+    end.owner.answer = answer
+    stranger.send(request(1))
+    await stranger.receive(1)
+    assert len(end.owner.diagnostics[0].message) == DIAGNOSTIC_CHARS + 3
 
 
 async def test_a_handler_that_fails_after_it_answered_answers_once(wiring: Wiring) -> None:

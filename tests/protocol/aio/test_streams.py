@@ -1,6 +1,7 @@
 """A transport over descriptors of every kind: pipes, sockets, files, terminals, the null device."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import pty
@@ -8,13 +9,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import tty
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from executa_protocol.aio.fds import is_pollable
+from executa_protocol.aio.pump import Pump
 from executa_protocol.aio.streams import FdTransport
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import KIB, MIB, POLL_READS, READ_CHUNK
@@ -29,16 +33,13 @@ def null() -> int:
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """A terminal as a plugin's stdin has it, and whoever types into it."""
+    """Whoever types into a terminal, and what a plugin has as stdin; give away copies of that."""
     typist, slave = pty.openpty()
     tty.setraw(slave)
     yield typist, slave
-    for fd in (typist, slave):
-        try:
-            os.close(fd)
-        except OSError as fault:
-            if fault.errno != errno.EBADF:
-                raise
+    os.close(slave)
+    with contextlib.suppress(OSError):  # a test may have hung up
+        os.close(typist)
 
 
 # --- What can be waited for -------------------------------------------------------------------
@@ -115,25 +116,68 @@ async def test_a_chunk_that_comes_while_paused_is_delivered_on_resume(
 ) -> None:
     path = tmp_path / "requests"
     path.write_bytes(b"one chunk")
-    read, came = os.read, threading.Event()
-
-    def reading(fd: int, size: int) -> bytes:
-        data = read(fd, size)
-        came.set()
-        return data
-
-    monkeypatch.setattr(os, "read", reading)
-    transport = FdTransport(os.open(path, os.O_RDONLY), null())
     receiver = Recorder()
+    came: list[bytes] = []
+    hand_over: Any = vars(Pump)["_hand_over"]
+
+    def handing(pump: Pump, data: bytes) -> None:
+        hand_over(pump, data)
+        came.append(data)
+        receiver.changed()
+
+    monkeypatch.setattr(Pump, "_hand_over", handing)
+    transport = FdTransport(os.open(path, os.O_RDONLY), null())
     transport.start(receiver)
     transport.pause_reading()
-    assert await asyncio.to_thread(came.wait, 20)
-    await turns()
+    await receiver.until(lambda: came)
     assert receiver.events == []
     transport.resume_reading()
     await receiver.until(lambda: receiver.has("lost"))
     assert bytes(receiver.data) == b"one chunk"
     transport.close()
+
+
+async def test_what_is_read_while_the_transport_closes_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "requests"
+    path.write_bytes(b"one chunk")
+    read, reading, closed = os.read, threading.Event(), threading.Event()
+
+    def slow(fd: int, size: int) -> bytes:
+        data = read(fd, size)
+        reading.set()
+        assert closed.wait(20)
+        return data
+
+    monkeypatch.setattr(os, "read", slow)
+    transport = FdTransport(os.open(path, os.O_RDONLY), null())
+    receiver = Recorder()
+    transport.start(receiver)
+    reader = next(t for t in threading.enumerate() if t.name == "executa-read")
+    assert await asyncio.to_thread(reading.wait, 20)
+    transport.close()
+    closed.set()
+    await asyncio.to_thread(reader.join, 20)
+    await turns()
+    assert receiver.events == ["lost"]
+
+
+async def test_what_was_handed_over_while_the_transport_closes_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "requests"
+    path.write_bytes(b"one chunk")
+    transport = FdTransport(os.open(path, os.O_RDONLY), null())
+    receiver = Recorder()
+    transport.start(receiver)
+    reader = next(t for t in threading.enumerate() if t.name == "executa-read")
+    pump: Any = vars(transport)["_pump"]
+    ends = time.monotonic() + 20
+    while pump._taken.is_set() and time.monotonic() < ends:
+        pass  # without a turn of the loop, so that the chunk waits there
+    transport.close()
+    await asyncio.to_thread(reader.join, 20)
+    await turns()
+    assert receiver.events == ["lost"]
 
 
 async def test_the_null_device_ends_at_once() -> None:
@@ -180,7 +224,7 @@ async def test_a_full_device_breaks_the_writing() -> None:
 
 async def test_a_terminal_is_read_as_it_is_typed(terminal: tuple[int, int]) -> None:
     typist, slave = terminal
-    transport = FdTransport(slave, null())
+    transport = FdTransport(os.dup(slave), null())
     receiver = Recorder()
     transport.start(receiver)
     for line in (b"one\n", "zażółć\n".encode()):
@@ -195,7 +239,7 @@ async def test_a_terminal_that_nobody_types_into_lets_go_on_close(
 ) -> None:
     typist, slave = terminal
     before = threading.active_count()
-    transport = FdTransport(slave, null())
+    transport = FdTransport(os.dup(slave), null())
     receiver = Recorder()
     transport.start(receiver)
     os.write(typist, b"one\n")
@@ -210,7 +254,7 @@ async def test_a_terminal_that_nobody_types_into_lets_go_on_close(
 
 async def test_a_terminal_that_hangs_up_has_ended(terminal: tuple[int, int]) -> None:
     typist, slave = terminal
-    transport = FdTransport(slave, null())
+    transport = FdTransport(os.dup(slave), null())
     receiver = Recorder()
     transport.start(receiver)
     os.close(typist)
@@ -226,13 +270,13 @@ async def test_a_terminal_that_someone_made_non_blocking_does_not_seem_to_end(
     read, refused = os.read, threading.Event()
 
     def reading(fd: int, size: int) -> bytes:
-        if fd == slave and not refused.is_set():
+        if not refused.is_set():
             refused.set()  # another reader of the terminal was faster
             raise BlockingIOError
         return read(fd, size)
 
     monkeypatch.setattr(os, "read", reading)
-    transport = FdTransport(slave, null())
+    transport = FdTransport(os.dup(slave), null())
     receiver = Recorder()
     transport.start(receiver)
     os.write(typist, b"one\n")
@@ -244,7 +288,7 @@ async def test_a_terminal_that_someone_made_non_blocking_does_not_seem_to_end(
 async def test_answers_may_go_to_a_terminal(terminal: tuple[int, int]) -> None:
     typist, slave = terminal
     reading, writing = os.pipe()
-    transport = FdTransport(reading, slave)
+    transport = FdTransport(reading, os.dup(slave))
     transport.start(Recorder())
     transport.write(b"hello\n")
     transport.close_writing()
@@ -258,7 +302,7 @@ def test_a_loop_that_closes_leaves_no_reader_behind(terminal: tuple[int, int]) -
     loop = asyncio.new_event_loop()
 
     async def start() -> FdTransport:
-        transport = FdTransport(slave, null())
+        transport = FdTransport(os.dup(slave), null())
         transport.start(Recorder())
         return transport
 

@@ -246,6 +246,37 @@ async def test_a_side_that_has_closed_breaks_the_others_writing(kind: Kind, wiri
         left.write(b"more\n")
 
 
+async def test_a_side_that_has_not_started_may_write_and_may_lose_its_reader(
+    kind: Kind, wiring: Wiring
+) -> None:
+    left, right = wiring.pair(kind)
+    there = Recorder()
+    right.start(there)
+    left.write(b"x" * BIG)
+    await there.until(lambda: len(there.data) == BIG)
+    assert not left.congested
+    right.pause_reading()
+    left.write(b"x" * BIG)
+    right.close()
+    back = Recorder()
+    left.start(back)
+    await back.until(lambda: back.has("lost"))
+    assert left.queued == 0
+
+
+async def test_what_was_queued_when_its_side_closed_its_writing_may_find_no_reader(
+    kind: Kind, wiring: Wiring
+) -> None:
+    left, right = wiring.pair(kind)
+    back = Recorder()
+    left.start(back)
+    right.start(Recorder())
+    left.write(b"x" * BIG)
+    left.close_writing()
+    right.close()
+    await back.until(lambda: back.has("lost") and not left.queued)
+
+
 async def test_what_was_written_before_the_other_side_closed_is_still_read(
     kind: Kind, wiring: Wiring
 ) -> None:

@@ -27,7 +27,6 @@ from executa_protocol.aio.streams import FdTransport
 from executa_protocol.envelope import Message
 from executa_protocol.errors import CallFailed, ConnectionLost
 from executa_protocol.handshake import FALLBACK, HANDSHAKE_ID, Negotiated
-from executa_protocol.limits import SAMPLE_BYTES
 from executa_protocol.manifest import Manifest
 from executa_protocol.nexus import Grants
 from executa_protocol.transcript import AnyEvent
@@ -85,8 +84,8 @@ class Connection:
         self.condemned = ""
         self.faulted = False
         self.epitaph = ""
-        self._telling = Telling(runtime, spec.name, user_id)
-        self.reader = self._telling.reader
+        self.telling = Telling(runtime, spec.name, user_id)
+        self.reader = self.telling.reader
         self.followers = runtime.followers
         self._runtime = runtime
         self._deaf = asyncio.Event()  # nothing more can be heard of it
@@ -95,7 +94,7 @@ class Connection:
         self._private_dir = PrivateDir.create(spec.name)
         env = build_env(spec, secrets=runtime.hidden) | {"TMPDIR": str(self._private_dir.path)}
         try:
-            self._process = spawn(spec.command, self._telling.stderr, cwd=spec.cwd, env=env)
+            self._process = spawn(spec.command, self.telling.stderr, cwd=spec.cwd, env=env)
         except CallFailed:
             self._private_dir.sweep()
             raise
@@ -122,11 +121,6 @@ class Connection:
         return self._process.ended.result() if self._process.ended.done() else None
 
     @property
-    def last_words(self) -> list[str]:
-        """The last lines that it wrote to stderr."""
-        return list(self._telling.stderr.lines)
-
-    @property
     def busy(self) -> bool:
         """Whether an invoke runs in it, or a call waits for its answer."""
         return bool(self.invokes) or self.peer.pending_count > 0
@@ -138,11 +132,7 @@ class Connection:
 
     def emit(self, event: AnyEvent) -> None:
         """Give an event of this plugin to whoever follows."""
-        self._telling.emit(event)
-
-    def noise(self, kind: str, message: str, sample: bytes = b"") -> None:
-        """Tell followers of something odd, if it is not one of too many."""
-        self._telling.noise(kind, message, sample[:SAMPLE_BYTES])
+        self.telling.emit(event)
 
     # --- Up -----------------------------------------------------------------------------
 
@@ -152,7 +142,7 @@ class Connection:
             self.manifest = manifest = await Phases(
                 self.peer,
                 self.spec,
-                self._telling,
+                self.telling,
                 self._runtime.patience,
                 first=self._first,
                 agreed=self._agreed,
@@ -166,7 +156,7 @@ class Connection:
             how = ""
             if fault.how == "gone" and self.exit_code is not None:
                 how = f" ({describe_exit(self.exit_code)})"
-            raise StartFailed(self._telling.quoting(f"{self.name}: {fault}{how}")) from fault
+            raise StartFailed(self.telling.quoting(f"{self.name}: {fault}{how}")) from fault
         except BaseException:
             await self.stop()
             raise
@@ -211,7 +201,7 @@ class Connection:
                 await self.until(lambda: not (self.busy and self.retiring))
         except TimeoutError:
             count = len(self.invokes)
-            self._telling.noise("drain", f"{count} invokes still ran after {within:g} s")
+            self.telling.noise("drain", f"{count} invokes still ran after {within:g} s")
 
     # --- Down ---------------------------------------------------------------------------
 
@@ -230,7 +220,7 @@ class Connection:
         """Replace it: its calls fail now, and it is taken down as faulty."""
         if self._ladder is None and not self._process.ended.done():
             self.condemned = why
-            self.peer.fail_calls(ConnectionLost(self._telling.quoting(why)))
+            self.peer.fail_calls(ConnectionLost(self.telling.quoting(why)))
             self._end()
 
     def _end(self) -> None:
@@ -265,7 +255,7 @@ class Connection:
             # Its output has ended, so it is about to go, and then it is known how.
             await asyncio.wait((ended,), timeout=NEWS_OF_EXIT)
         if not ended.done():
-            why = self._telling.quoting("the plugin closed its output")
+            why = self.telling.quoting("the plugin closed its output")
             self.peer.fail_calls(ConnectionLost(why))
             await asyncio.wait((ended,), timeout=LINGER)
             self._end()
@@ -279,7 +269,7 @@ class Connection:
         in_flight = not self._up or self.peer.pending_count + self.peer.lost_calls > 0
         asked = self.stopping and not self.condemned
         self.faulted = bool(self.condemned) or is_fault(code, asked=asked, in_flight=in_flight)
-        self.epitaph = self._telling.quoting(f"the plugin {describe_exit(code)}")
+        self.epitaph = self.telling.quoting(f"the plugin {describe_exit(code)}")
         self.peer.close(ConnectionLost(self.condemned or self.epitaph))
         for task in list(self.reverse_tasks):
             task.cancel()
@@ -303,7 +293,7 @@ class Connection:
         self.owner.on_notification(self, notification)
 
     def on_diagnostic(self, diagnostic: Diagnostic) -> None:
-        self._telling.diagnostic(diagnostic)
+        self.telling.diagnostic(diagnostic)
 
     def on_closed(self, reason: Exception | None) -> None:
         del reason

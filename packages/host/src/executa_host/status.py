@@ -64,5 +64,7 @@ def status_of(
         faults=supervisor.faults,
         last_fault=supervisor.last_fault,
         in_flight=0 if connection is None else len(connection.invokes),
-        last_words=tuple(supervisor.last_words if connection is None else connection.last_words),
+        last_words=tuple(
+            supervisor.last_words if connection is None else connection.telling.last_words
+        ),
     )

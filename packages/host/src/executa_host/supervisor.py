@@ -157,7 +157,7 @@ class Supervisor:
         self._disarm()
         code = connection.exit_code or 0
         self.exit_codes.append(code)
-        self.last_words = connection.last_words
+        self.last_words = connection.telling.last_words
         started, self.ready_at = self.ready_at, None
         if self._stopping is not None or not connection.faulted:
             self._move(Event.EXITED, f"exit code {code}")

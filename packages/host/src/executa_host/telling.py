@@ -12,7 +12,7 @@ from executa_host.runtime import Runtime
 from executa_host.stderr import StderrLog
 from executa_protocol import transcript
 from executa_protocol.aio.handler import Diagnostic
-from executa_protocol.limits import NOISE_PER_SECOND, STDERR_PER_SECOND
+from executa_protocol.limits import NOISE_PER_SECOND, SAMPLE_BYTES, STDERR_PER_SECOND
 from executa_protocol.readings import Finding, Reader
 from executa_protocol.transcript import AnyEvent
 
@@ -55,13 +55,18 @@ class Telling:
             self._tell("dropped", f"{dropped:,} diagnostics were left out", b"")
         self._tell(kind, message, sample)
 
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines that it wrote to stderr."""
+        return list(self.stderr.lines)
+
     def quoting(self, text: str) -> str:
         """`text` with the last words of the process."""
-        words = list(self.stderr.lines)[-_QUOTED:]
+        words = self.last_words[-_QUOTED:]
         return f"{text}; it said: {' | '.join(words)}" if words else text
 
     def _tell(self, kind: str, message: str, sample: bytes) -> None:
-        shown = sample.decode(errors="replace")
+        shown = sample[:SAMPLE_BYTES].decode(errors="replace")
         self.emit(transcript.Noise(at=time.time(), kind=kind, message=message, sample=shown))
 
     def _tolerated(self, finding: Finding) -> None:

@@ -128,7 +128,6 @@ def _start_of(parts: list[bytes]) -> bytes:
     """The first `HEAD_BYTES` of a line in parts, without joining all of it."""
     head = b""
     for part in parts:
-        head += part[: HEAD_BYTES - len(head)]
-        if len(head) == HEAD_BYTES:
-            break
+        if len(head) < HEAD_BYTES:
+            head += part[: HEAD_BYTES - len(head)]
     return head

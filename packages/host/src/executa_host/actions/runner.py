@@ -13,7 +13,7 @@ from executa_host.actions.records import ActionError, AppContext, Observability
 from executa_protocol.chunks import ChunkKind
 
 Emit = Callable[[ChunkKind, Raw], None]
-"""Takes what an attempt shows while it runs. Never blocks, never raises."""
+"""Takes what an attempt shows while it runs, on the loop's thread. Never blocks or raises."""
 
 
 class Attempt(Struct, frozen=True, kw_only=True):

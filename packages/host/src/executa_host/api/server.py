@@ -13,7 +13,8 @@ from aiohttp import web
 
 from executa_host.actions.interface import Actions
 from executa_host.api.app import make_app
-from executa_host.api.limits import DRAIN_SECONDS, IDLE_SECONDS, STOP_SECONDS
+from executa_host.api.connections import ApiRunner
+from executa_host.api.limits import DRAIN_SECONDS, STOP_SECONDS
 from executa_host.api.plugins import PluginHost
 from executa_host.api.visit import DEFAULT_PACE, Lifeline, Pace
 from executa_host.keys import KeyFile
@@ -47,15 +48,8 @@ class ApiServer:
         self._port = port
         self._stop_seconds = stop_seconds
         self._lifeline = Lifeline()
-        # A client that goes away ends its wait or its stream, and nothing else.
-        self._runner = web.AppRunner(
-            make_app(actions, keys, plugins, lifeline=self._lifeline, pace=pace),
-            access_log=None,
-            handler_cancellation=True,
-            auto_decompress=False,
-            keepalive_timeout=IDLE_SECONDS,
-            shutdown_timeout=stop_seconds,
-        )
+        app = make_app(actions, keys, plugins, lifeline=self._lifeline, pace=pace)
+        self._runner = ApiRunner(app, shutdown_timeout=stop_seconds)
         self.url = ""
 
     @property

@@ -4,6 +4,7 @@ Subcommands of other distributions join by the entry-point group ``executa.comma
 """
 
 import sys
+from importlib import import_module
 from importlib.metadata import entry_points, version
 from typing import Any, Final
 
@@ -20,6 +21,13 @@ from executa_protocol.errors import ExecutaError
 COMMANDS: Final = "executa.commands"
 """The entry-point group of subcommands."""
 
+_OURS: Final = {
+    "serve": "executa_host.cli.serve:serve",
+    "actions": "executa_host.cli.actions:actions_app",
+    "sessions": "executa_host.cli.sessions:sessions_app",
+    "keys": "executa_host.cli.keys:keys_app",
+}
+
 
 def build(*, eager: bool = True) -> App:
     """The application with every subcommand that is installed.
@@ -35,9 +43,17 @@ def build(*, eager: bool = True) -> App:
     )
     for command in (demo, describe, invoke, health, why):
         app.command(command)
+    for name, where in _OURS.items():
+        # What only a server or its callers need is imported when it is called.
+        app.command(_loaded(where) if eager else where, name=name)
     for entry in entry_points(group=COMMANDS):
         app.command(entry.load() if eager else entry.value, name=entry.name)
     return app
+
+
+def _loaded(where: str) -> Any:
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,6 +5,7 @@ comes from the environment or a file, never from the command line, which others 
 """
 
 import os
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +129,8 @@ def _told(fault: ExecutaError) -> dict[str, Any]:
             "retryable": fault.retryable,
             "data": fault.data,
         }
-    return {"code": type(fault).__name__.upper(), "message": str(fault), "retryable": False}
+    code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(fault).__name__).upper()
+    return {"code": code, "message": str(fault), "path": "", "retryable": False, "data": {}}
 
 
 def _advice(fault: ExecutaError) -> str:

@@ -7,6 +7,7 @@ which request is `client`'s business.
 
 import asyncio
 import io
+import os
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -195,7 +196,8 @@ def _unreachable(fault: Exception) -> Unreachable:
     """In words without the URL, whose query may hold a cursor."""
     if isinstance(fault, aiohttp.ClientConnectorError):
         where = f"{fault.host}:{fault.port}"
-        return Unreachable(f"nothing answers at {where}: {fault.strerror}", written=False)
+        reason = os.strerror(fault.os_error.errno) if fault.os_error.errno else "no connection"
+        return Unreachable(f"nothing answers at {where}: {reason}", written=False)
     if isinstance(fault, TimeoutError):
         return Unreachable("no answer came in time")
     return Unreachable(f"the connection broke: {type(fault).__name__}")

@@ -178,7 +178,9 @@ class BufferedRun:
         try:
             return self._normaliser.feed(raw)
         except DecodeFailure as fault:
-            self._call.connection.noise("frame", f"nexus sent what is no frame: {fault}", raw)
+            self._call.connection.telling.noise(
+                "frame", f"nexus sent what is no frame: {fault}", raw
+            )
             return []
         except StrictRefusal as refusal:
             raise Failed(wire_error("AGENT_NEXUS_ERROR", f"nexus: {refusal}")) from None

@@ -77,12 +77,13 @@ class Answers:
         """Answer a line that never became an open request."""
         content = _encoded(error)
         # An id that fills a line leaves no room for an answer: then null must do.
-        for recipient, text in ((identity, content), (identity, _TOO_LARGE), (None, _TOO_LARGE)):
+        for text in (content, _TOO_LARGE):
             try:
-                self._push(envelope.error_frame(recipient, text))
+                self._push(envelope.error_frame(identity, text))
             except FrameTooLarge:
                 continue
             return
+        self._push(envelope.error_frame(None, _TOO_LARGE))
 
     def _close(self, identity: Id) -> bool:
         """Whether the request still waits; if so, it does no longer."""

@@ -191,8 +191,8 @@ class Peer:
         if len(frame) - 1 > self._max_line:
             raise FrameTooLarge(len(frame) - 1, self._max_line)
         self._transport.write(frame)
-        if self._reports.tap is not None:
-            self._reports.show("out", frame)
+        if (tap := self._reports.tap) is not None:
+            self._reports.show(tap, "out", frame)
         if self._yield_to_writes and not self._paused and self._transport.congested:
             self._paused = True
             self._transport.pause_reading()
@@ -209,8 +209,8 @@ class Peer:
         if isinstance(line, Oversized):
             self._malformed(envelope.parse_oversized(line, self._max_line))
             return
-        if self._reports.tap is not None:
-            self._reports.show("in", line)
+        if (tap := self._reports.tap) is not None:
+            self._reports.show(tap, "in", line)
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)

@@ -43,9 +43,7 @@ class Pump:
             self._loop.call_soon(self._hand_over, data)
 
     def close(self) -> None:
-        """Deliver no more and let go of the descriptor. Idempotent."""
-        if self._closed:
-            return
+        """Deliver no more and let go of the descriptor. Call it once."""
         self._closed = True
         self._taken.set()
         os.close(self._wake_write)
@@ -77,8 +75,8 @@ class Pump:
         except RuntimeError:  # the loop has closed, so nobody reads on
             return
         finally:
-            os.close(self._fd)
             os.close(self._wake_read)
+            os.close(self._fd)
 
     def _may_read(self) -> bool:
         """Wait until there is something to read and the loop wants it; False to end."""

@@ -45,11 +45,10 @@ class Reports:
         """Tell of a departure that was tolerated (R-03)."""
         self.report("tolerated", f"{finding.requirement}: {finding.message}")
 
-    def show(self, direction: Direction, line: bytes) -> None:
-        """Show a line to the tap, if there is one."""
+    def show(self, tap: Tap, direction: Direction, line: bytes) -> None:
+        """Show a line to the tap."""
         try:
-            if self.tap is not None:
-                self.tap(direction, line)
+            tap(direction, line)
         except Exception as fault:  # noqa: BLE001 - see the top
             self.tap = None
             self._log("a tap failed and is taken off", fault)

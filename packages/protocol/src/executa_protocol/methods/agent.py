@@ -46,7 +46,8 @@ Ttl = Annotated[int, Meta(ge=1, le=AGENT_TTL_MAX)]
 class CompleteParams(Params, kw_only=True):
     """The params of `agent/complete` (R-37): `messages`, or the seed's `prompt`.
 
-    `max_tokens` is at least 1; the caps of the user's grant bound it (R-35). The seed's SDK spelling ``max_tokens`` is read as well.
+    `max_tokens` is at least 1; the caps of the user's grant bound it (R-35). The seed's SDK
+    spelling ``max_tokens`` is read as well.
     """
 
     messages: list[SamplingMessage]
