@@ -1,4 +1,4 @@
-"""``python -m tests.crash [--kills 500] [--seed N] [-v]``: kill, reopen, look, and print findings."""
+"""``python -m tests.crash [--kills 500] [--seed N] [-v]``: kill, reopen, look, print findings."""
 
 import argparse
 import sys

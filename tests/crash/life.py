@@ -228,15 +228,16 @@ class World:
     async def _resume(self) -> None:
         if not self._sessions:
             return
-        place = self._chance.randrange(len(self._sessions))
-        session_id, token = self._sessions[place]
+        session_id, token = self._chance.choice(self._sessions)
         attempt = f"a{self._chance.randrange(10**9)}"
         self._journal.note("resuming", token=token, attempt=attempt)
         resumed = await self._engine.sessions.resume(ANA, token, attempt_id=attempt)
         self._journal.note(
             "resumed", session=session_id, old=token, token=resumed.resume_token, attempt=attempt
         )
-        self._sessions[place] = (session_id, resumed.resume_token)
+        if (session_id, token) in self._sessions:  # others were at it meanwhile
+            place = self._sessions.index((session_id, token))
+            self._sessions[place] = (session_id, resumed.resume_token)
 
     async def _close(self) -> None:
         if self._sessions:

@@ -4,7 +4,7 @@ Each promise is a function that gives sentences; none of them means that it was 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,10 @@ async def verify(folder: Path, *, finished: bool) -> list[str]:
     facts = journal.read(folder / "journal.jsonl")
     async with await SqliteStore.open(folder / "a.db") as store:
         findings = [f"check: {each}" for each in await store.check()]
-        async for each in _actions(store, facts, finished=finished):
-            findings.append(each)  # noqa: PERF401 - an async generator
+        findings += [each async for each in _actions(store, facts, finished=finished)]
         findings += _runs(facts)
         findings += _keys(facts)
-        async for each in _events(store, facts):
-            findings.append(each)
+        findings += [each async for each in _events(store, facts)]
         if finished:
             findings += _callbacks(facts)
     findings += _tokens(facts)
@@ -42,7 +40,7 @@ def of(facts: Facts, what: str) -> Iterator[dict[str, Any]]:
     return (fact for fact in facts if fact["what"] == what)
 
 
-async def _actions(store: SqliteStore, facts: Facts, *, finished: bool) -> Any:
+async def _actions(store: SqliteStore, facts: Facts, *, finished: bool) -> AsyncIterator[str]:
     ended = {fact["action"]: fact["state"] for fact in of(facts, "ended")}
     runs = {(fact["action"], fact["attempt"]): fact for fact in of(facts, "answer")}
     emitted: dict[tuple[str, int], int] = Counter(
@@ -99,7 +97,7 @@ def _keys(facts: Facts) -> Iterator[str]:
             yield f"key {key} has {len(actions)} actions"
 
 
-async def _events(store: SqliteStore, facts: Facts) -> Any:
+async def _events(store: SqliteStore, facts: Facts) -> AsyncIterator[str]:
     seen: dict[str, dict[str, Any]] = defaultdict(dict)
     for fact in of(facts, "event"):
         before = seen[fact["subject"]].setdefault(fact["cursor"], fact["is_"])
@@ -111,7 +109,7 @@ async def _events(store: SqliteStore, facts: Facts) -> Any:
         )
         if isinstance(found, Marker):
             continue
-        kept = {}
+        kept: dict[str, Any] = {}
         after = ""
         try:
             while True:

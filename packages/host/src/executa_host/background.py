@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from executa_host.bounds import Bounds
 from executa_protocol.errors import ExecutaError
 
 _log = logging.getLogger(__name__)
@@ -16,7 +17,8 @@ Work = Callable[[], Coroutine[Any, Any, Any]]
 class Background:
     """The tasks of one host that run beside its calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def __len__(self) -> int:
@@ -27,7 +29,7 @@ class Background:
 
         Whoever waits for the task learns when it is over, and nothing else.
         """
-        task = asyncio.get_running_loop().create_task(_bounded(work, what, within))
+        task = asyncio.get_running_loop().create_task(self._bounded(work, what, within))
         self.keep(task)
         return task
 
@@ -51,14 +53,13 @@ class Background:
         if not task.cancelled():
             task.exception()
 
-
-async def _bounded(work: Work, what: str, within: float) -> None:
-    try:
-        async with asyncio.timeout(within):
-            await work()
-    except TimeoutError:
-        _log.warning("%s was given up after %g s", what, within)
-    except ExecutaError as fault:
-        _log.warning("%s failed: %s", what, fault)
-    except Exception:  # noqa: BLE001 - nobody waits, so the log has to hear of it
-        _log.exception("%s failed", what)
+    async def _bounded(self, work: Work, what: str, within: float) -> None:
+        try:
+            with self._bounds.within(within):
+                await work()
+        except TimeoutError:
+            _log.warning("%s was given up after %g s", what, within)
+        except ExecutaError as fault:
+            _log.warning("%s failed: %s", what, fault)
+        except Exception:  # noqa: BLE001 - nobody waits, so the log has to hear of it
+            _log.exception("%s failed", what)

@@ -91,7 +91,7 @@ class Invoker:
         opening = opening_of(connection, active.tool, active.invoke_id, active.app)
         active.opened = True  # also if it is not known whether it was
         try:
-            async with asyncio.timeout(max(0.0, active.deadline - self._monotonic())):
+            with self._runtime.bounds.within(max(0.0, active.deadline - self._monotonic())):
                 active.grant = await self._nexus.open_invoke(opening)
         except NexusError as fault:
             active.opened = False

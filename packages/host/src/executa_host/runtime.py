@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from executa_host.background import Background
+from executa_host.bounds import Bounds
 from executa_host.clock import Clock, SystemClock
 from executa_host.followers import Followers
 from executa_host.patience import Patience
@@ -44,7 +45,8 @@ class Runtime:
         self.starts = asyncio.Semaphore(starts_at_once)
         self.jitter = jitter
         self.followers = Followers()
-        self.background = Background()
+        self.bounds = Bounds()
+        self.background = Background(self.bounds)
 
     def shown_user(self, user_id: str) -> str:
         """How events name a user: the local one goes without a name."""

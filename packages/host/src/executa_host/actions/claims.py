@@ -7,7 +7,7 @@ only if what was approved is still what would run (R-46).
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct, UnsetType
 
 from executa_host.actions.board import Board, Item
 from executa_host.actions.contracts import content_of
@@ -36,7 +36,6 @@ async def claim(board: Board, item: Item) -> Claim | None:
     record = item.stored.record
     approval = record.approval
     steps: tuple[Step, ...] = (_S.QUEUED,) if record.state is _S.ACCEPTED else ()
-    guard: ApprovalStatus | UnsetType = UNSET
     ended: Ended | None = None
     if not isinstance(approval, UnsetType):
         content = approval.content
@@ -50,12 +49,8 @@ async def claim(board: Board, item: Item) -> Claim | None:
         if not decided or content != approval.content:
             await _ask(board, item, approval, content, steps)
             return None
-        if record.state is _S.PENDING_APPROVAL:
-            guard = ApprovalStatus.APPROVED
     board.disarm(item)
-    made = move(
-        item.stored, "claim", board.now(), *steps, _S.RUNNING, claim=True, approval_is=guard
-    )
+    made = move(item.stored, "claim", board.now(), *steps, _S.RUNNING, claim=True)
     return Claim(ended) if await board.move(item, made) else None
 
 
@@ -86,9 +81,7 @@ async def _ask(
         Piece(ChunkKind.PENDING_APPROVAL, Raw(_ENCODER.encode(shown))),
     )
     if stored.record.state is _S.PENDING_APPROVAL:
-        made = move(
-            stored, "void_approval", now, *said, approval=asked, approval_is=approval.status
-        )
+        made = move(stored, "void_approval", now, *said, approval=asked)
     else:
         callback = stored.terms.callback
         told = not isinstance(callback, UnsetType) and callback.approvals

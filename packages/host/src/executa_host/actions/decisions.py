@@ -116,7 +116,6 @@ class Decisions:
         made = _approved(item.stored, decided, now)
         if status is ApprovalStatus.DENIED:
             made = _denied(item.stored, decided, now)
-        made.approval_is = ApprovalStatus.REQUESTED
         return await self._board.move(item, made)
 
     async def _find(self, caller: Caller, action_id: str) -> Item:

@@ -6,7 +6,7 @@ action is claimed is `claims`', how it is run `attempts`'.
 
 import asyncio
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from executa_host.actions import attempts
 from executa_host.actions.board import Board, Item
@@ -87,7 +87,6 @@ class Dispatcher:
         before, changed = withdrawn(item.stored, ApprovalStatus.EXPIRED)
         verdict = Verdict(state=_S.EXPIRED, error=EXPIRED_ERROR)
         made = end(item.stored, verdict, now, before=before, approval=changed)
-        made.approval_is = UNSET if undecided is None else ApprovalStatus.REQUESTED
         if await self._board.move(item, made):
             self.drop(item)
         else:

@@ -69,6 +69,7 @@ def end(
         attempt=record.attempt,
         steps=tuple(steps),
         why=why,
+        approval_is=guard(stored),
         cancellation=cancellation,
         approval=approval,
         dead_letter=verdict.dead_letter,
@@ -110,8 +111,17 @@ def move(
         attempt=record.attempt,
         steps=steps,
         claim=claim,
+        approval_is=guard(stored),
         **more,
     )
+
+
+def guard(stored: Stored) -> ApprovalStatus | UnsetType:
+    """While a decision is waited for, a move also holds on to what was decided so far: a
+    decision changes neither state nor fence."""
+    record = stored.record
+    waits = record.state is ActionState.PENDING_APPROVAL
+    return record.approval.status if waits and isinstance(record.approval, Approval) else UNSET
 
 
 def cancel_unstarted(stored: Stored, asked: Cancellation, at_ms: int) -> Move:

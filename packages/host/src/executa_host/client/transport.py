@@ -196,7 +196,8 @@ def _unreachable(fault: Exception) -> Unreachable:
     """In words without the URL, whose query may hold a cursor."""
     if isinstance(fault, aiohttp.ClientConnectorError):
         where = f"{fault.host}:{fault.port}"
-        reason = os.strerror(fault.os_error.errno) if fault.os_error.errno else "no connection"
+        number = fault.os_error.errno or 0  # below 0 where a name is not known
+        reason = os.strerror(number) if number > 0 else fault.os_error.strerror or "no connection"
         return Unreachable(f"nothing answers at {where}: {reason}", written=False)
     if isinstance(fault, TimeoutError):
         return Unreachable("no answer came in time")

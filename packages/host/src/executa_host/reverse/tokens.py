@@ -73,7 +73,7 @@ class Tokens:
 
     async def _renewed(self, invoke: ActiveInvoke) -> None:
         try:
-            async with asyncio.timeout(self._runtime.patience.cleanup):
+            with self._runtime.bounds.within(self._runtime.patience.cleanup):
                 invoke.grant = await self._nexus.renew_invoke(invoke.invoke_id)
         except (ExecutaError, TimeoutError) as fault:
             _log.warning("tokens of invoke %s were not renewed: %s", invoke.invoke_id, fault)

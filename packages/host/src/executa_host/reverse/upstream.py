@@ -3,10 +3,10 @@
 By chapter, and without a secret: what goes out is nexus's own word for what went wrong.
 """
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+from executa_host.bounds import Bounds
 from executa_host.reverse.call import Failed
 from executa_protocol.codes import ErrorObject, find, wire_error
 from executa_protocol.nexus import NexusError
@@ -32,10 +32,12 @@ _STATUS: Final = {
 }
 
 
-async def ask(work: Coroutine[Any, Any, T], chapter: str, within: float | None) -> T:
+async def ask(
+    bounds: Bounds, work: Coroutine[Any, Any, T], chapter: str, within: float
+) -> T:
     """Ask nexus, for `within` seconds at most. Raises `Failed` by the chapter's own code."""
     try:
-        async with asyncio.timeout(within):
+        with bounds.within(within):
             return await work
     except TimeoutError as fault:  # ours, or that of a client of nexus, which says how long
         row = _SILENT.get(chapter, "INTERNAL_ERROR")

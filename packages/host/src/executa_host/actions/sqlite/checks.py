@@ -167,6 +167,12 @@ def _state(action: Stored) -> Iterator[str]:
             yield f"it is {record.state} and its cancellation is {record.cancellation.outcome}"
     elif record.state in (ActionState.CANCELLING, ActionState.CANCELLED):
         yield f"it is {record.state} and nobody asked for it"
+    undecided = isinstance(record.approval, Approval) and record.approval.status in (
+        ApprovalStatus.REQUIRED,
+        ApprovalStatus.REQUESTED,
+    )
+    if terminal and undecided:
+        yield f"it is {record.state} and still waits for an approval"
     waiting = isinstance(record.approval, Approval) and record.approval.status in (
         ApprovalStatus.REQUESTED,
         ApprovalStatus.APPROVED,
