@@ -23,7 +23,7 @@ from tests.crash.life import live
 from tests.crash.reuse import reuse
 from tests.crash.verify import verify
 
-PATIENCE = 30.0
+PATIENCE = 20.0
 """Seconds in which a point must be reached, or a life that is to finish must end."""
 
 LIVES_ON_A_FILE = 10
@@ -51,7 +51,7 @@ class Kill(Struct, frozen=True):
 
 
 def kills(total: int, chance: random.Random) -> Iterator[Kill]:
-    """`total` kills: at every point in turn, and at random moments in between."""
+    """At least `total` kills: at every point in turn, and at random moments in between."""
     points: list[str] = []
     for number in range(total):
         if number % 4 == 3:
@@ -61,6 +61,11 @@ def kills(total: int, chance: random.Random) -> Iterator[Kill]:
             points = list(POINTS)
             chance.shuffle(points)
         point = points.pop()
+        if point.startswith("recover."):
+            # There is something to recover only after a kill in the middle of work.
+            yield Kill(after=0.3)
+            yield Kill(point)
+            continue
         # What happens with every commit is reached at once: then a later time tells more.
         often = point.startswith("batch.") or point.partition(".")[0] in ("accept", "claim")
         yield Kill(point, chance.randrange(1, 80 if often else 4))
@@ -73,7 +78,10 @@ def run(total: int, seed: int, *, verbose: bool = False) -> Report:
     todo = list(kills(total, chance))
     while todo:
         folder = Path(tempfile.mkdtemp(prefix="executa-crash-"))
-        some, todo = todo[:LIVES_ON_A_FILE], todo[LIVES_ON_A_FILE:]
+        end = LIVES_ON_A_FILE
+        while end < len(todo) and todo[end].point.startswith("recover."):
+            end += 1
+        some, todo = todo[:end], todo[end:]
         before = len(report.findings)
         _file(folder, some, chance, report, verbose=verbose)
         report.files += 1

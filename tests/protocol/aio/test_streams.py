@@ -263,6 +263,24 @@ async def test_a_terminal_that_hangs_up_has_ended(terminal: tuple[int, int]) -> 
     transport.close()
 
 
+async def test_a_read_of_a_terminal_that_fails_is_its_end(
+    terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typist, slave = terminal
+
+    def failing(fd: int, size: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "read", failing)
+    transport = FdTransport(os.dup(slave), null())
+    receiver = Recorder()
+    transport.start(receiver)
+    os.write(typist, b"one\n")
+    await receiver.until(lambda: receiver.has("lost"))
+    assert receiver.reasons == [None]
+    transport.close()
+
+
 async def test_a_terminal_that_someone_made_non_blocking_does_not_seem_to_end(
     terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

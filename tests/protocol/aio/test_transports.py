@@ -5,7 +5,7 @@ import pytest
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import KIB, READ_CHUNK, WRITE_HIGH_WATER, WRITE_LOW_WATER
 from tests.protocol.aio.conftest import Wiring
-from tests.protocol.aio.wires import Kind, Recorder
+from tests.protocol.aio.wires import Kind, Recorder, turns
 
 BIG = 4 * WRITE_HIGH_WATER
 """More than any pipe or socket holds."""
@@ -257,7 +257,9 @@ async def test_a_side_that_has_not_started_may_write_and_may_lose_its_reader(
     assert not left.congested
     right.pause_reading()
     left.write(b"x" * BIG)
+    await turns()
     right.close()
+    await turns()
     back = Recorder()
     left.start(back)
     await back.until(lambda: back.has("lost"))

@@ -26,6 +26,7 @@ from executa_protocol.aio.peer import Peer
 from executa_protocol.aio.streams import FdTransport
 from executa_protocol.envelope import Message
 from executa_protocol.errors import CallFailed, ConnectionLost
+from executa_protocol.gate import Refusal
 from executa_protocol.handshake import FALLBACK, HANDSHAKE_ID, Negotiated
 from executa_protocol.manifest import Manifest
 from executa_protocol.nexus import Grants
@@ -76,6 +77,7 @@ class Connection:
         """What the user allowed it when nexus was last asked."""
         self.invokes: dict[str, ActiveInvoke] = {}
         """The invokes that reverse calls may belong to."""
+        self.gate: dict[str, Refusal | None] = {}  # by method, for the life of the process
         self.reverse_tasks: set[asyncio.Task[None]] = set()
         self.last_used = runtime.clock.monotonic()
         self.takes_calls = False
@@ -153,24 +155,24 @@ class Connection:
             elif fault.how == "unusable":
                 self.begin_stop()
             await self.gone()
-            how = ""
-            if fault.how == "gone" and self.exit_code is not None:
-                how = f" ({describe_exit(self.exit_code)})"
+            ended = fault.how == "gone" and self.exit_code is not None
+            how = f" ({describe_exit(self.exit_code or 0)})" if ended else ""
             raise StartFailed(self.telling.quoting(f"{self.name}: {fault}{how}")) from fault
         except BaseException:
             await self.stop()
             raise
         self.declared = manifest.declared()
+        self.gate.clear()
         self.needs_nexus = bool(self.declared or manifest.credentials)
         self.routes = routes_of(manifest, self.spec.tool_timeouts)
-        # It may have ended between its last answer and now.
         self._up = True
-        self.takes_calls = not (
-            self._deaf.is_set() or self._process.ended.done() or self._ladder is not None
-        )
+        # It may have ended between its last answer and now.
+        ended = self._deaf.is_set() or self._process.ended.done()
+        self.takes_calls = not ended and self._ladder is None
 
     def _agreed(self, negotiated: Negotiated) -> None:
         self.negotiated = negotiated
+        self.gate.clear()
 
     async def _load_pointer(self, pointer: Message) -> Message:
         return await self._private_dir.load(pointer, self.reader, cwd=self.spec.cwd)
@@ -200,8 +202,7 @@ class Connection:
             async with asyncio.timeout(within):
                 await self.until(lambda: not (self.busy and self.retiring))
         except TimeoutError:
-            count = len(self.invokes)
-            self.telling.noise("drain", f"{count} invokes still ran after {within:g} s")
+            self.telling.noise("drain", f"{len(self.invokes)} invokes ran on after {within:g} s")
 
     # --- Down ---------------------------------------------------------------------------
 
@@ -279,10 +280,9 @@ class Connection:
     async def _clean_up(self) -> None:
         await asyncio.to_thread(self._private_dir.sweep)
         if self.reverse_tasks:
-            cleanup = self._runtime.patience.cleanup
-            _, left = await asyncio.wait(self.reverse_tasks, timeout=cleanup)
-            if left:
-                _log.error("%d reverse calls of %s do not end", len(left), self.name)
+            within = self._runtime.patience.cleanup
+            if (await asyncio.wait(self.reverse_tasks, timeout=within))[1]:
+                _log.error("reverse calls of %s do not end", self.name)
 
     # --- What the peer tells --------------------------------------------------------------
 

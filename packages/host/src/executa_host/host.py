@@ -112,6 +112,7 @@ class Host(Administration):
         await self._plugins.close()
         self._tokens.stop()
         await self._runtime.background.finish(self._runtime.patience.cleanup)
+        self._runtime.bounds.stop()
         if self._closes_nexus:
             await self._nexus.aclose()
 

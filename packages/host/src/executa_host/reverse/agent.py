@@ -17,7 +17,7 @@ from executa_host.reverse.upstream import ask
 from executa_host.runtime import Runtime
 from executa_protocol import codec
 from executa_protocol.codes import wire_error
-from executa_protocol.limits import AGENT_OTHER_TIMEOUT
+from executa_protocol.limits import AGENT_CREATE_TIMEOUT, AGENT_OTHER_TIMEOUT
 from executa_protocol.methods.agent import (
     SessionCancelParams,
     SessionCreateParams,
@@ -57,7 +57,7 @@ class AgentCalls:
             raise Failed(wire_error("AGENT_TOOL_NOT_GRANTED", text))
         params.context = UNSET
         creating = self._nexus.create_agent_session(sampling_token(call), params)
-        minted = await ask(creating, "agent", call.method.timeout)
+        minted = await ask(self._runtime.bounds, creating, "agent", AGENT_CREATE_TIMEOUT)
         self._cache.add(minted, owner_of(call))
         return codec.encode(_created(minted))
 
@@ -102,7 +102,7 @@ class AgentCalls:
         params: SessionRefreshParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call))
         ttl = None if params.ttl_seconds is UNSET else params.ttl_seconds
-        await refresh(self._nexus, self._cache, entry, call, ttl)
+        await refresh(self._nexus, self._runtime, entry, call, ttl)
         return codec.encode(
             SessionRefreshResult(
                 app_session_uuid=params.app_session_uuid, expires_at=entry.expires_at
@@ -127,7 +127,7 @@ class AgentCalls:
 
 async def refresh(
     nexus: Nexus,
-    cache: AgentSessions,
+    runtime: Runtime,
     entry: AgentSessionEntry,
     call: ReverseCall,
     ttl_seconds: int | None = None,
@@ -136,11 +136,12 @@ async def refresh(
 
     One that has expired opens nothing any more; the invoke's sampling token does (*observed*).
     """
-    now = cache.clock()
+    now = runtime.clock.now()
     token = sampling_token(call) if entry.token_expires_soon(now) else entry.minted.token
     uuid = entry.minted.app_session_uuid
     asking = nexus.refresh_agent_session(token, uuid, ttl_seconds)
-    entry.renew(await ask(asking, "agent", AGENT_OTHER_TIMEOUT), cache.clock())
+    minted = await ask(runtime.bounds, asking, "agent", AGENT_OTHER_TIMEOUT)
+    entry.renew(minted, runtime.clock.now())
 
 
 def owner_of(call: ReverseCall) -> Owner:

@@ -83,8 +83,7 @@ class Gateway:
         identity: Id = None if request.id is UNSET else request.id
         try:
             method = self._known(canonical_name(name, connection.reader))
-            insist(gate.check_negotiated(method, connection.negotiated, strict=self._strict))
-            insist(gate.check_manifest(method, connection.declared, strict=self._strict))
+            insist(self._of_plugin(connection, method))
             invoke = _correlated(owner)
             _check_open(connection)
         except (Refused, Failed, StrictRefusal) as no:
@@ -150,6 +149,16 @@ class Gateway:
         if name not in self._routes:
             raise Failed(wire_error("UNMAPPED_METHOD", f"this host does not serve {name}"))
         return method
+
+    def _of_plugin(self, connection: Connection, method: MethodInfo) -> Refusal | None:
+        """What the handshake and the manifest say, which holds for the life of the process."""
+        name = method.name
+        if name not in connection.gate:
+            strict = self._strict
+            connection.gate[name] = gate.check_negotiated(
+                method, connection.negotiated, strict=strict
+            ) or gate.check_manifest(method, connection.declared, strict=strict)
+        return connection.gate[name]
 
     async def _served(self, call: ReverseCall) -> bytes:
         method, invoke = call.method, call.invoke

@@ -29,9 +29,9 @@ def routes(
     nexus: Nexus, cache: AgentSessions, agent: AgentCalls, runner: ToolRunner, runtime: Runtime
 ) -> Mapping[str, Serve]:
     """Every method that this host serves."""
-    sampling = Sampling(nexus)
+    sampling = Sampling(nexus, runtime.bounds)
     runs = AgentRuns(nexus, cache, runner, runtime)
-    storage = Storage(nexus)
+    storage = Storage(nexus, runtime.bounds)
     return {
         "sampling/createMessage": sampling.sample,
         "agent/complete": sampling.complete,

@@ -60,8 +60,8 @@ class AgentRuns:
         )
         entry.runs[run_id] = run
         try:
-            if entry.token_expires_soon(self._cache.clock()):
-                await refresh(self._nexus, self._cache, entry, call)
+            if entry.token_expires_soon(self._runtime.clock.now()):
+                await refresh(self._nexus, self._runtime, entry, call)
             await self._runner.learn(call.invoke.user_id, _named_tools(entry, params))
             await run.to_the_end()
         except NexusError as fault:

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from executa_host.bounds import Bounds
 from executa_host.reverse.agent import sampling_token
 from executa_host.reverse.call import ReverseCall, insist
 from executa_host.reverse.upstream import ask
@@ -21,8 +22,9 @@ CLIENT_TIMEOUT_MAX: Final = 300.0
 class Sampling:
     """Completions by `nexus`."""
 
-    def __init__(self, nexus: Nexus) -> None:
+    def __init__(self, nexus: Nexus, bounds: Bounds) -> None:
         self._nexus = nexus
+        self._bounds = bounds
 
     async def sample(self, call: ReverseCall) -> bytes:
         """`sampling/createMessage`."""
@@ -64,7 +66,7 @@ class Sampling:
         used = 0
         try:
             sampling = self._nexus.sample(sampling_token(call), params)
-            result = await ask(sampling, call.method.chapter, timeout)
+            result = await ask(self._bounds, sampling, call.method.chapter, timeout)
             used = tokens_of(result)
         finally:
             # Also when it failed or was cancelled: what was not used is given back (R-35).
