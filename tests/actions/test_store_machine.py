@@ -118,7 +118,7 @@ class StoreMachine(RuleBasedStateMachine):
         (answer,) = self.run(self._apply(made))
         session = self.known_sessions.get(session_id)
         if session is not None and session.closed:
-            assert answer.code is Code.SESSION_ENDED
+            assert answer.code in (Code.SESSION_ENDED, Code.UNKNOWN_SESSION)  # or removed
             return NOTHING
         if key in self.keys:
             action_id, before = self.keys[key]

@@ -78,8 +78,9 @@ class Administration:
     # --- How they are ----------------------------------------------------------------------
 
     def state(self, plugin: str, *, user_id: str = LOCAL_USER) -> State:
-        """Where the plugin is in its lifecycle."""
-        return self._plugins.supervisor(plugin, user_id).state
+        """Where the plugin is in its lifecycle. Raises `UsageError`."""
+        supervisor = self._plugins.find(plugin, user_id)
+        return State.STOPPED if supervisor is None else supervisor.state
 
     def pid(self, plugin: str, *, user_id: str = LOCAL_USER) -> int | None:
         """The process of the plugin, None while there is none that takes calls."""
@@ -87,9 +88,11 @@ class Administration:
         return None if connection is None else connection.pid
 
     def status(self, plugin: str, *, user_id: str = LOCAL_USER) -> PluginStatus:
-        """All that there is to say of one plugin now."""
-        now = self._runtime.clock.monotonic()
-        return status_of(self._plugins.supervisor(plugin, user_id), now)
+        """All that there is to say of one plugin now. Raises `UsageError`."""
+        supervisor = self._plugins.find(plugin, user_id)
+        if supervisor is None:
+            return PluginStatus(plugin=plugin, user_id=user_id, state=State.STOPPED)
+        return status_of(supervisor, self._runtime.clock.monotonic())
 
     def statuses(self) -> list[PluginStatus]:
         """The status of every plugin that was used, once for each user who used it."""
@@ -112,7 +115,7 @@ class Administration:
         that does not run.
         """
         info = why.method_of(method)
-        self._plugins.supervisor(plugin, user_id)
+        self._plugins.find(plugin, user_id)
         connection = self._plugins.live(plugin, user_id)
         if connection is None:
             msg = f"{plugin} does not run; start it first"

@@ -65,6 +65,8 @@ class Canceller:
             active.cancelling = GONE
         if call is None:
             active.verdict = CancelOutcome.CONFIRMED
+        elif call.future.done() and not call.future.cancelled():  # in the same turn
+            active.verdict = verdict_of(call.future.exception())
         elif call.late is not None:  # its answer came while its waiter was being cancelled
             late = call.late
             active.verdict = verdict_of(late if isinstance(late, Exception) else None)
@@ -87,7 +89,7 @@ class Canceller:
             fault = other
         active.verdict = verdict_of(fault)
         tell_verdict(connection, active)
-        connection.one_less(self._runtime.clock.monotonic())
+        connection.occupancy.one_less(self._runtime.clock.monotonic())
 
 
 def verdict_of(fault: BaseException | None) -> CancelOutcome:

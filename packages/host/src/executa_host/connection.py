@@ -7,11 +7,10 @@ everything down with it. When to start and to restart is decided elsewhere.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from typing import Final
 
 from executa_host.filetransport import PrivateDir
-from executa_host.invocation import ActiveInvoke
+from executa_host.occupancy import Occupancy
 from executa_host.owner import Owner
 from executa_host.phases import PhaseFailed, Phases
 from executa_host.process import spawn
@@ -58,14 +57,21 @@ class Connection:
     """
 
     def __init__(
-        self, spec: PluginSpec, user_id: str, owner: Owner, runtime: Runtime, *, launch: int = 1
+        self,
+        spec: PluginSpec,
+        user_id: str,
+        owner: Owner,
+        runtime: Runtime,
+        *,
+        launch: int,
+        first: bool,
     ) -> None:
-        """Spawn the process. Raises `SpawnFailed`."""
+        """Spawn the process; `first` says that this spec never was. Raises `SpawnFailed`."""
         self.spec = spec
         self.name = spec.name
         self.user_id = user_id
         self.owner = owner
-        self._first = launch == 1
+        self._first = first
         self._up = False
         self.negotiated: Negotiated = FALLBACK
         self.manifest: Manifest | None = None
@@ -75,11 +81,11 @@ class Connection:
         """Whether its invokes are opened at nexus: it declares capabilities or credentials."""
         self.grants: Grants | None = None
         """What the user allowed it when nexus was last asked."""
-        self.invokes: dict[str, ActiveInvoke] = {}
+        self.occupancy = Occupancy(runtime.clock.monotonic())
+        self.invokes = self.occupancy.invokes
         """The invokes that reverse calls may belong to."""
         self.gate: dict[str, Refusal | None] = {}  # by method, for the life of the process
         self.reverse_tasks: set[asyncio.Task[None]] = set()
-        self.last_used = runtime.clock.monotonic()
         self.takes_calls = False
         self.stopping = False
         self.retiring = False
@@ -91,7 +97,6 @@ class Connection:
         self.followers = runtime.followers
         self._runtime = runtime
         self._deaf = asyncio.Event()  # nothing more can be heard of it
-        self._changed = asyncio.Event()  # one invoke less
         self._ladder: asyncio.Task[None] | None = None
         self._private_dir = PrivateDir.create(spec.name)
         env = build_env(spec, secrets=runtime.hidden) | {"TMPDIR": str(self._private_dir.path)}
@@ -108,7 +113,7 @@ class Connection:
             strict=runtime.strict,
             first_id=HANDSHAKE_ID,
             load_pointer=self._load_pointer if spec.file_transport else None,
-            on_eof=self._deaf.set,
+            on_eof=self._heard_last,
         )
         self.emit(transcript.Spawned(at=time.time(), pid=self.pid, launch=launch))
         self.peer.start()
@@ -125,12 +130,7 @@ class Connection:
     @property
     def busy(self) -> bool:
         """Whether an invoke runs in it, or a call waits for its answer."""
-        return bool(self.invokes) or self.peer.pending_count > 0
-
-    @property
-    def waits_for_nested(self) -> bool:
-        """Whether an invoke of it waits for a nested one, which explains silence (R-24, R-36)."""
-        return any(invoke.nested for invoke in self.invokes.values())
+        return self.occupancy.accepted > 0 or self.peer.pending_count > 0
 
     def emit(self, event: AnyEvent) -> None:
         """Give an event of this plugin to whoever follows."""
@@ -177,18 +177,7 @@ class Connection:
     async def _load_pointer(self, pointer: Message) -> Message:
         return await self._private_dir.load(pointer, self.reader, cwd=self.spec.cwd)
 
-    # --- Invokes ------------------------------------------------------------------------
-
-    def one_less(self, now: float) -> None:
-        """An invoke of this plugin is over, or one that is nested in it."""
-        self.last_used = now
-        self._changed.set()
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds` is true of its invokes, or until the process has gone."""
-        while not holds() and not self._life.done():
-            self._changed.clear()
-            await self._changed.wait()
+    # --- Down ---------------------------------------------------------------------------
 
     def retire(self) -> None:
         """Take no new invokes, except those that running ones wait for."""
@@ -200,11 +189,10 @@ class Connection:
         """Wait for the invokes that run, at most `within` seconds, or until it stops."""
         try:
             async with asyncio.timeout(within):
-                await self.until(lambda: not (self.busy and self.retiring))
+                await self.occupancy.until(lambda: not (self.busy and self.retiring))
         except TimeoutError:
-            self.telling.noise("drain", f"{len(self.invokes)} invokes ran on after {within:g} s")
-
-    # --- Down ---------------------------------------------------------------------------
+            count = self.occupancy.accepted
+            self.telling.noise("drain", f"{count} invokes ran on after {within:g} s")
 
     async def stop(self) -> None:
         """Walk the stop ladder and wait until everything of this process has gone (R-26)."""
@@ -226,7 +214,7 @@ class Connection:
 
     def _end(self) -> None:
         self.takes_calls = self.retiring = False
-        self._changed.set()
+        self.occupancy.look_again()
         if self._ladder is None and not self._process.ended.done():
             patience = self._runtime.patience
             ladder = self._process.stop(self.peer.close_writing, patience.stop, patience.kill)
@@ -241,9 +229,11 @@ class Connection:
             self._take_down(await self._ended())
         except Exception:  # noqa: BLE001 - the supervisor must hear of the end
             _log.exception("taking %s down failed", self.name)
-        self._changed.set()
-        self.owner.on_gone(self)
-        await self._clean_up()
+        self.occupancy.end()
+        try:
+            self.owner.on_gone(self)
+        finally:
+            await self._clean_up()
 
     async def _ended(self) -> int:
         """Wait until the process has gone, and help it to go if it can no longer be heard."""
@@ -297,4 +287,8 @@ class Connection:
 
     def on_closed(self, reason: Exception | None) -> None:
         del reason
+        self._heard_last()
+
+    def _heard_last(self) -> None:
+        self.takes_calls = False
         self._deaf.set()

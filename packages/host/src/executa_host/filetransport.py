@@ -32,7 +32,7 @@ class PrivateDir:
 
     @classmethod
     def create(cls, name: str) -> "PrivateDir":
-        """Make one in the system's temporary directory."""
+        """Make one in the system's temporary directory. Raises `OSError`."""
         safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40]
         return cls(Path(tempfile.mkdtemp(prefix=f"executa-{safe}-")).resolve())
 

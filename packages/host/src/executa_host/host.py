@@ -47,9 +47,10 @@ class Host(Administration):
     `strict` accepts the seeds' spelling only (R-03). `trace` is the first to follow
     everything that the host sees and does; `follow` adds others. `closes_nexus` lets go of
     the nexus with the host. `hide_env` are environment variables that no plugin gets (R-27),
-    `idle_after` the seconds after which an idle process is stopped (None: never),
-    `starts_at_once` how many plugins start at the same time. `patience` holds all time-outs;
-    `clock` and `jitter` (numbers from 0 to 1) are there for tests to replace.
+    `idle_after` the seconds after which an idle process is stopped, and its agent sessions
+    with it (None: never), `starts_at_once` how many plugins start at the same time.
+    `patience` holds all time-outs; `clock` and `jitter` (numbers from 0 to 1) are there for
+    tests to replace.
     """
 
     def __init__(

@@ -54,6 +54,7 @@ class Invoker:
         """
         started = self._monotonic()
         active.connection = connection
+        connection.occupancy.accepted += 1
         if connection.followers.callbacks:
             tell_start(connection, active)
         try:
@@ -138,6 +139,7 @@ class Invoker:
     ) -> float:
         """Nothing of the invoke stays behind: its reverse calls end with it. Gives the time."""
         active.ended = True
+        connection.occupancy.accepted -= 1
         invoke_id = active.invoke_id
         connection.invokes.pop(invoke_id, None)
         if active.tasks:
@@ -148,7 +150,7 @@ class Invoker:
             within = self._runtime.patience.cleanup
             self._runtime.background.run(closing, f"closing invoke {invoke_id} at nexus", within)
         now = self._monotonic()
-        connection.one_less(now)
+        connection.occupancy.one_less(now)
         if connection.followers.callbacks:
             tell_end(connection, active, outcome, ms_between(started, now))
         if active.cancelling is not None:

@@ -86,4 +86,4 @@ class Nesting:
         finally:
             parent.nested -= 1
             if parent.connection is not None:
-                parent.connection.one_less(self._runtime.clock.monotonic())
+                parent.connection.occupancy.one_less(self._runtime.clock.monotonic())

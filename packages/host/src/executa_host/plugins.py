@@ -95,6 +95,13 @@ class Plugins:
         self._supervisors[user_id, name] = supervisor
         return supervisor
 
+    def find(self, name: str, user_id: str) -> Supervisor | None:
+        """The plugin's keeper for this user, None if he never used it. Raises `UsageError`."""
+        supervisor = self._supervisors.get((user_id, name))
+        if supervisor is None:
+            self._known(name)
+        return supervisor
+
     def live(self, name: str, user_id: str) -> Connection | None:
         """The process that takes calls now, if there is one."""
         supervisor = self._supervisors.get((user_id, name))

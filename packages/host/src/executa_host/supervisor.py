@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from executa_host.clock import Timer, sleep
+from executa_host.clock import sleep
 from executa_host.connection import Connection, StartFailed
+from executa_host.idleness import IdleTimer
 from executa_host.invocation import ActiveInvoke
 from executa_host.owner import Owner
+from executa_host.process import SpawnFailed
 from executa_host.restart import RestartPolicy
 from executa_host.runtime import Runtime
 from executa_host.spec import PluginSpec
@@ -55,10 +57,11 @@ class Supervisor:
         self._owner = owner
         self._runtime = runtime
         self._policy = RestartPolicy()
+        self._fresh = True  # no process of this spec was ever launched
         self._starting: asyncio.Task[Connection] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
-        self._idle: Timer | None = None
+        self._idle: IdleTimer | None = None
         self._closed: ExecutaError | None = None
 
     @property
@@ -118,6 +121,7 @@ class Supervisor:
     async def reload(self, spec: PluginSpec, drain: float) -> Connection | None:
         """Run by another spec from now on; None if it did not run before."""
         self.spec = spec
+        self._fresh = True
         ran = self.connection is not None or self._starting is not None
         await self.stop(drain)
         return await self.ready() if ran else None
@@ -154,7 +158,9 @@ class Supervisor:
     def on_gone(self, connection: Connection) -> None:
         """The owner says that this supervisor's connection has ended."""
         self.connection = None
-        self._disarm()
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         code = connection.exit_code or 0
         self.exit_codes.append(code)
         self.last_words = connection.telling.last_words
@@ -196,24 +202,34 @@ class Supervisor:
         async with self._runtime.starts:
             self.launches += 1
             self._move(Event.START, f"launch {self.launches}")
-            try:
-                connection = Connection(
-                    self.spec, self.user_id, self._owner, self._runtime, launch=self.launches
-                )
-            except CallFailed as fault:
-                # There is nothing to wait for: the command is wrong, not the plugin's luck.
-                self.last_fault = str(fault)
-                self._move(Event.EXITED, str(fault))
-                raise
-            self.connection = connection
+            self.connection = connection = self._spawned()
             await connection.open()
         self.manifest = connection.manifest
-        self.ready_at = connection.last_used = self._runtime.clock.monotonic()
+        self.ready_at = connection.occupancy.last_used = self._runtime.clock.monotonic()
         version = connection.negotiated.version
         agreed = Event.NEGOTIATED if connection.negotiated.is_v2 else Event.FELL_BACK
         self._move(agreed, f"protocol {version}")
-        self._arm(self._idle_after())
+        self._watch_idleness(connection)
         return connection
+
+    def _spawned(self) -> Connection:
+        first, self._fresh = self._fresh, False
+        try:
+            return Connection(
+                self.spec,
+                self.user_id,
+                self._owner,
+                self._runtime,
+                launch=self.launches,
+                first=first,
+            )
+        except Exception as fault:
+            # There is nothing to wait for: the command is wrong, not the plugin's luck.
+            self.last_fault = str(fault)
+            self._move(Event.EXITED, self.last_fault)
+            if isinstance(fault, OSError):  # no room for its private directory, for instance
+                raise SpawnFailed(f"{self.spec.name} could not be started: {fault}") from fault
+            raise
 
     def _brought_up(self, task: "asyncio.Task[Connection]") -> None:
         if self._starting is task:
@@ -251,32 +267,21 @@ class Supervisor:
 
     # --- Idleness ------------------------------------------------------------------------
 
-    def _idle_after(self) -> float | None:
+    def _watch_idleness(self, connection: Connection) -> None:
         own = self.spec.idle_after
-        return self._runtime.idle_after if own is None else own
+        after = self._runtime.idle_after if own is None else own
+        if after is not None:
+            monotonic = self._runtime.clock.monotonic
 
-    def _arm(self, seconds: float | None) -> None:
-        self._disarm()
-        if seconds is not None:
-            self._idle = self._runtime.clock.call_later(seconds, self._idle_over)
+            def idle_for() -> float:
+                return 0.0 if connection.busy else monotonic() - connection.occupancy.last_used
 
-    def _disarm(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
+            def stop() -> None:
+                if connection.takes_calls:
+                    self._move(Event.STOP, f"idle for {after:g} s")
+                    connection.begin_stop()
 
-    def _idle_over(self) -> None:
-        connection, after = self.connection, self._idle_after()
-        if connection is None or after is None or not connection.takes_calls:
-            return
-        left = connection.last_used + after - self._runtime.clock.monotonic()
-        if connection.busy:
-            left = after
-        if left > 0:
-            self._arm(left)
-            return
-        self._move(Event.STOP, f"idle for {after:g} s")
-        connection.begin_stop()
+            self._idle = IdleTimer(self._runtime.clock, after, idle_for, stop)
 
     def _move(self, event: Event, reason: str) -> None:
         self.state = move(self.state, event)

@@ -37,6 +37,6 @@ async def find_out(connection: Connection, within: float, on_miss: Callable[[], 
             return Finding.ANSWERS
         else:
             return Finding.ANSWERS
-        if not connection.waits_for_nested:
+        if not connection.occupancy.waits_for_nested:
             return Finding.SILENT
-        await connection.until(lambda: not connection.waits_for_nested)
+        await connection.occupancy.until(lambda: not connection.occupancy.waits_for_nested)

@@ -38,6 +38,9 @@ from executa_protocol.nexus import MintedAgentSession, Nexus, NexusError
 
 _LIST_DEFAULT: Final = 50
 
+_DELETES_AT_ONCE: Final = 16
+"""Deletes under way at nexus; what does not get its turn in time ends there by itself."""
+
 
 class AgentCalls:
     """The calls about agent sessions, over the cache and `nexus`."""
@@ -46,6 +49,7 @@ class AgentCalls:
         self._nexus = nexus
         self._cache = cache
         self._runtime = runtime
+        self._deleting = asyncio.Semaphore(_DELETES_AT_ONCE)
 
     async def create(self, call: ReverseCall) -> bytes:
         """`agent/session.create` (R-38)."""
@@ -120,9 +124,10 @@ class AgentCalls:
 
     async def _forget(self, entry: AgentSessionEntry) -> None:
         await asyncio.gather(*(run.cancel() for run in list(entry.runs.values())))
-        with contextlib.suppress(NexusError):
-            uuid = entry.minted.app_session_uuid
-            await self._nexus.delete_agent_session(entry.minted.token, uuid)
+        uuid = entry.minted.app_session_uuid
+        async with self._deleting:  # a process that ends may leave thousands
+            with contextlib.suppress(NexusError):
+                await self._nexus.delete_agent_session(entry.minted.token, uuid)
 
 
 async def refresh(

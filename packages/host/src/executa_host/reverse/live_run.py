@@ -131,17 +131,20 @@ class BufferedRun:
 
     async def _clean_up(self, pumping: "asyncio.Task[None]") -> None:
         """Nothing goes on, here or upstream."""
+        if self._streaming and not (self._asked or self._normaliser.ended or self._refused()):
+            self._cancel_upstream()
         pumping.cancel()
+        self._runtime.background.keep(pumping)
         _, left = await asyncio.wait((pumping,), timeout=self._runtime.patience.cleanup)
         if left:
             _log.error("the stream of agent run %s does not end", self._run_id)
-            self._runtime.background.keep(pumping)
-        elif not pumping.cancelled():
-            fault = pumping.exception()
-            if isinstance(fault, NexusError) and not len(self.buffer):
-                return  # nexus did not even begin
-        if self._streaming and not self._asked and not self._normaliser.ended:
-            self._cancel_upstream()
+
+    def _refused(self) -> bool:
+        """Whether nexus did not even begin."""
+        pumping = self._pumping
+        if pumping is None or not pumping.done() or pumping.cancelled() or len(self.buffer):
+            return False
+        return isinstance(pumping.exception(), NexusError)
 
     # --- The stream ------------------------------------------------------------------------
 
