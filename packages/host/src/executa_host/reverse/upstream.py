@@ -32,9 +32,7 @@ _STATUS: Final = {
 }
 
 
-async def ask(
-    bounds: Bounds, work: Coroutine[Any, Any, T], chapter: str, within: float
-) -> T:
+async def ask(bounds: Bounds, work: Coroutine[Any, Any, T], chapter: str, within: float) -> T:
     """Ask nexus, for `within` seconds at most. Raises `Failed` by the chapter's own code."""
     try:
         with bounds.within(within):
