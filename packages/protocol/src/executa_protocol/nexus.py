@@ -206,7 +206,7 @@ class Nexus(Protocol):
     async def refresh_agent_session(
         self, token: str, app_session_uuid: str, ttl_seconds: int | None
     ) -> MintedAgentSession:
-        """Prolong under the agent session's own token. ``POST /copilot/app/sessions/{uuid}/refresh``."""
+        """Prolong under its own token. ``POST /copilot/app/sessions/{uuid}/refresh``."""
         ...
 
     async def delete_agent_session(self, token: str, app_session_uuid: str) -> None:
