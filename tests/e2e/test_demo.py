@@ -86,10 +86,7 @@ def test_nexus_as_a_process_of_its_own_gives_the_same_frames() -> None:
     there, events_there = _totals("--nexus", "http")
     for name in COUNTS:
         assert there[name] == here[name]
-    frames = [
-        [e["frame"] for e in es if e["event"] == "run_frame"] for es in (events_here, events_there)
-    ]
-    assert frames[0] == frames[1]
+    assert _frames(events_here) == _frames(events_there)
 
 
 @pytest.mark.parametrize("nexus", ["direct", "http"])

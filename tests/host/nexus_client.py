@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from executa_host.nexus.http import HttpNexus
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.common import TextContent
 from executa_protocol.methods.sampling import SamplingMessage, SamplingParams
 from executa_protocol.nexus import AgentRun, InvokeOpening
@@ -17,7 +17,7 @@ OPENING = InvokeOpening("local", "tool-x", "x", "do", "0" * 32)
 SAMPLE = SamplingParams(
     messages=[SamplingMessage("user", TextContent("text", "a private question"))], max_tokens=5
 )
-CREATE = SessionCreateParams(kind="agent", agent_submode="auto")
+CREATE = AgentSessionCreateParams(kind="agent", agent_submode="auto")
 RUN = AgentRun(run_id="r", content="a private question")
 DELTA = b'{"event":"delta","text":"a"}'
 FINAL = b'{"event":"final","text":"a"}'

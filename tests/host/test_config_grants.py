@@ -8,13 +8,13 @@ import pytest
 from executa_host import Host, PluginSpec
 from executa_host.nexus.narrowed import NarrowedNexus, Narrowing
 from executa_nexus_stub import NexusStub
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.nexus import Caps, Grants, InvokeGrant
 from tests.host.conftest import raw_command
 from tests.nexus_stub import calls
 from tests.support.leaks import LeakCheck
 
-CREATE = SessionCreateParams(kind="agent", agent_submode="auto")
+CREATE = AgentSessionCreateParams(kind="agent", agent_submode="auto")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from executa_protocol import codec
 from executa_protocol.codes import by_symbol
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.common import TextContent
 from executa_protocol.methods.sampling import SamplingMessage, SamplingParams
 from executa_protocol.nexus import (
@@ -75,7 +75,7 @@ async def session(nexus: Nexus, **options: Any) -> MintedAgentSession:
     """An agent session of a new invoke; `options` are those of `create`."""
     sampling, _ = await tokens(nexus)
     options = {"kind": "agent", "agent_submode": "auto", **options}
-    return await nexus.create_agent_session(sampling, SessionCreateParams(**options))
+    return await nexus.create_agent_session(sampling, AgentSessionCreateParams(**options))
 
 
 def run(content: str, *tools: HostTool, run_id: str = "run", **more: Any) -> AgentRun:

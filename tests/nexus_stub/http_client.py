@@ -12,7 +12,7 @@ import aiohttp
 import msgspec
 
 from executa_protocol import codec
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 from executa_protocol.nexus import (
     AgentRun,
@@ -47,7 +47,7 @@ class HttpNexus:
         return await self._call("POST", "/copilot/sampling", SamplingResult, token, params)
 
     async def create_agent_session(
-        self, token: str, params: SessionCreateParams
+        self, token: str, params: AgentSessionCreateParams
     ) -> MintedAgentSession:
         path = "/copilot/app/sessions/from_sampling"
         return await self._call("POST", path, MintedAgentSession, token, params)

@@ -8,7 +8,7 @@ import pytest
 from executa_nexus_stub import NexusStub, StubConfig
 from executa_nexus_stub.clock import ManualClock
 from executa_nexus_stub.grants import Plan
-from executa_protocol.methods.agent import QuotaCaps, SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams, QuotaCaps
 from executa_protocol.nexus import Nexus
 from tests.nexus_stub.calls import (
     RECALL,
@@ -66,7 +66,7 @@ async def test_a_session_that_may_not_be_is_refused(
     sampling, _ = await tokens(nexus)
 
     with refused_as(row):
-        await nexus.create_agent_session(sampling, SessionCreateParams(**params))
+        await nexus.create_agent_session(sampling, AgentSessionCreateParams(**params))
     assert stub.agent_sessions == 0
 
 
@@ -75,7 +75,7 @@ async def test_sessions_need_both_declarations_and_the_users_grant(
 ) -> None:
     grant = await nexus.open_invoke(opening(("llm.sample",)))
     assert grant.sampling_token is not None
-    params = SessionCreateParams(kind="agent", agent_submode="auto")
+    params = AgentSessionCreateParams(kind="agent", agent_submode="auto")
 
     with refused_as("AGENT_NOT_GRANTED", 403, match=r"llm\.agent\.auto"):
         await nexus.create_agent_session(grant.sampling_token.value, params)
@@ -109,7 +109,7 @@ async def test_a_session_outlives_the_invoke_that_minted_it(nexus: Nexus) -> Non
     first = opening()
     grant = await nexus.open_invoke(first)
     assert grant.sampling_token is not None
-    params = SessionCreateParams(kind="agent", agent_submode="auto")
+    params = AgentSessionCreateParams(kind="agent", agent_submode="auto")
     minted = await nexus.create_agent_session(grant.sampling_token.value, params)
     await nexus.close_invoke(first.invoke_id)
 

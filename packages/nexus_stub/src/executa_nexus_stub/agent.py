@@ -27,7 +27,7 @@ from executa_protocol.limits import (
     AGENT_TTL_DEFAULT,
     AGENT_TTL_MAX,
 )
-from executa_protocol.methods.agent import QuotaCaps, SessionCreateParams, check_create
+from executa_protocol.methods.agent import AgentSessionCreateParams, QuotaCaps, check_create
 from executa_protocol.methods.reading import InvalidParams
 from executa_protocol.nexus import AgentRun
 
@@ -38,7 +38,7 @@ _DAY: Final = 86_400
 class AgentSession:
     """One agent session and its thread of earlier turns."""
 
-    def __init__(self, binding: Binding, params: SessionCreateParams, now: float) -> None:
+    def __init__(self, binding: Binding, params: AgentSessionCreateParams, now: float) -> None:
         self.uuid = str(uuid.uuid4())
         self.thread_id = f"thread_{uuid.uuid4().hex}"
         self.binding = binding
@@ -87,7 +87,7 @@ class AgentSessions:
         return len(self._sessions)
 
     def create(
-        self, binding: Binding, params: SessionCreateParams, grant: PluginGrant, most: int
+        self, binding: Binding, params: AgentSessionCreateParams, grant: PluginGrant, most: int
     ) -> AgentSession:
         """A new session (R-38). Raises `NexusError`."""
         try:
@@ -253,7 +253,7 @@ class AgentSessions:
             self.delete(session_uuid)
 
 
-def _granted(params: SessionCreateParams, grant: PluginGrant) -> tuple[str, ...]:
+def _granted(params: AgentSessionCreateParams, grant: PluginGrant) -> tuple[str, ...]:
     """The tools of a new session (R-34). Raises `NexusError` (-32048)."""
     if params.kind == "fixed":
         wanted: tuple[str, ...] = (params.fixed_client_id or "",)

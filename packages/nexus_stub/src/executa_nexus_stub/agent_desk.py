@@ -23,7 +23,7 @@ from executa_nexus_stub.sampling import provider_refusal
 from executa_nexus_stub.tokens import SAMPLING, SESSION, SESSION_TYPE, Binding, Claims, bound_to
 from executa_protocol import capabilities, codec
 from executa_protocol.errors import DecodeFailure
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import ModelPreferences
 from executa_protocol.nexus import AgentRun, MintedAgentSession, NexusError, ToolOutcome
 
@@ -39,7 +39,7 @@ class AgentDesk:
         self._desk = desk
         self.sessions = AgentSessions(limits, desk.clock, desk.tokens.end)
 
-    def create(self, token: str, params: SessionCreateParams) -> MintedAgentSession:
+    def create(self, token: str, params: AgentSessionCreateParams) -> MintedAgentSession:
         """``POST /copilot/app/sessions/from_sampling``."""
         desk = self._desk
         claims = desk.tokens.verify(token, SAMPLING, chapter="AGENT_NOT_GRANTED")

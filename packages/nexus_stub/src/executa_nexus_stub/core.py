@@ -31,7 +31,7 @@ from executa_nexus_stub.stores import APP_SCOPE, SCOPES, Stores
 from executa_nexus_stub.tokens import SAMPLING, STORAGE, TokenAuthority
 from executa_protocol import capabilities
 from executa_protocol.limits import TOKEN_LEEWAY
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 from executa_protocol.nexus import (
     AgentRun,
@@ -200,7 +200,7 @@ class NexusStub:
     # --- Agent sessions ----------------------------------------------------------------
 
     async def create_agent_session(
-        self, token: str, params: SessionCreateParams
+        self, token: str, params: AgentSessionCreateParams
     ) -> MintedAgentSession:
         """Mint an agent session under a sampling token (seed agent-sessions, Auth chain)."""
         await self.faults.before("create_agent_session")

@@ -18,7 +18,7 @@ from executa_protocol.limits import (
     SAMPLING_MAX_TOKENS,
     STORAGE_MAX_CALLS,
 )
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 
 
@@ -198,7 +198,7 @@ class Nexus(Protocol):
         ...
 
     async def create_agent_session(
-        self, token: str, params: SessionCreateParams
+        self, token: str, params: AgentSessionCreateParams
     ) -> MintedAgentSession:
         """Mint under a sampling token. ``POST /copilot/app/sessions/from_sampling``."""
         ...
@@ -206,7 +206,7 @@ class Nexus(Protocol):
     async def refresh_agent_session(
         self, token: str, app_session_uuid: str, ttl_seconds: int | None
     ) -> MintedAgentSession:
-        """Prolong under the session token. ``POST /copilot/app/sessions/{uuid}/refresh``."""
+        """Prolong under its own token. ``POST /copilot/app/sessions/{uuid}/refresh``."""
         ...
 
     async def delete_agent_session(self, token: str, app_session_uuid: str) -> None:

@@ -30,7 +30,7 @@ from executa_protocol.limits import (
     NEXUS_SAMPLING_TIMEOUT,
     NEXUS_STORAGE_TIMEOUT,
 )
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 from executa_protocol.nexus import (
     AgentRun,
@@ -140,7 +140,7 @@ class HttpNexus:
     # --- Agent sessions ------------------------------------------------------------------
 
     async def create_agent_session(
-        self, token: str, params: SessionCreateParams
+        self, token: str, params: AgentSessionCreateParams
     ) -> MintedAgentSession:
         """``POST /copilot/app/sessions/from_sampling`` (seed agent-sessions, Auth chain)."""
         path, seconds = "/copilot/app/sessions/from_sampling", self._times.create

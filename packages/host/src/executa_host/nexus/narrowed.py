@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from msgspec import Struct, structs
 
 from executa_protocol.limits import AGENT_CACHE_SIZE
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 from executa_protocol.nexus import (
     AgentRun,
@@ -117,7 +117,7 @@ class NarrowedNexus:
     # --- Agent sessions ------------------------------------------------------------------
 
     async def create_agent_session(
-        self, token: str, params: SessionCreateParams
+        self, token: str, params: AgentSessionCreateParams
     ) -> MintedAgentSession:
         """An agent session has no more tools than the invoke that made it."""
         minted = await self._nexus.create_agent_session(token, params)

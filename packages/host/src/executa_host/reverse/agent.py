@@ -19,20 +19,20 @@ from executa_protocol import codec
 from executa_protocol.codes import wire_error
 from executa_protocol.limits import AGENT_CREATE_TIMEOUT, AGENT_OTHER_TIMEOUT
 from executa_protocol.methods.agent import (
-    SessionCancelParams,
-    SessionCreateParams,
-    SessionDeleteParams,
-    SessionHistoryParams,
-    SessionListParams,
-    SessionRefreshParams,
+    AgentSessionCancelParams,
+    AgentSessionCreateParams,
+    AgentSessionDeleteParams,
+    AgentSessionHistoryParams,
+    AgentSessionListParams,
+    AgentSessionRefreshParams,
 )
 from executa_protocol.methods.agent_results import (
+    AgentSessionCreateResult,
+    AgentSessionDeleteResult,
+    AgentSessionListResult,
+    AgentSessionRefreshResult,
+    AgentSessionRow,
     CancelRunResult,
-    SessionCreateResult,
-    SessionDeleteResult,
-    SessionEntry,
-    SessionListResult,
-    SessionRefreshResult,
 )
 from executa_protocol.nexus import MintedAgentSession, Nexus, NexusError
 
@@ -53,7 +53,7 @@ class AgentCalls:
 
     async def create(self, call: ReverseCall) -> bytes:
         """`agent/session.create` (R-38)."""
-        params: SessionCreateParams = call.params
+        params: AgentSessionCreateParams = call.params
         granted = call.invoke.grant.granted_tools
         wanted = params.fixed_client_id if params.kind == "fixed" else UNSET
         if wanted is not UNSET and "*" not in granted and wanted not in granted:
@@ -67,7 +67,7 @@ class AgentCalls:
 
     async def cancel(self, call: ReverseCall) -> bytes:
         """`agent/session.cancel`: ends the upstream run; the pending `run` answers (R-32)."""
-        params: SessionCancelParams = call.params
+        params: AgentSessionCancelParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call), even_expired=True)
         run = entry.runs.get(params.run_id)
         cancelled = run is not None and await run.cancel()
@@ -75,40 +75,40 @@ class AgentCalls:
 
     async def history(self, call: ReverseCall) -> bytes:
         """`agent/session.history`: empty until v2.2 (R-33)."""
-        params: SessionHistoryParams = call.params
+        params: AgentSessionHistoryParams = call.params
         self._cache.find(params.app_session_uuid, owner_of(call))
         return b"[]"
 
     async def delete(self, call: ReverseCall) -> bytes:
         """`agent/session.delete`: cancels live runs and evicts; the same answer twice (R-30)."""
-        params: SessionDeleteParams = call.params
+        params: AgentSessionDeleteParams = call.params
         owner = owner_of(call)
         uuid = params.app_session_uuid
         if self._cache.knows(uuid):
             entry = self._cache.find(uuid, owner, even_expired=True)
             self._cache.discard(entry)  # before anything can be begun on it
             await asyncio.wait((self.forget(entry),))
-        return codec.encode(SessionDeleteResult())
+        return codec.encode(AgentSessionDeleteResult())
 
     async def list_own(self, call: ReverseCall) -> bytes:
         """`agent/session.list`, an extension: what this cache holds of the caller's (R-33)."""
-        params: SessionListParams = call.params
+        params: AgentSessionListParams = call.params
         limit = _LIST_DEFAULT if params.limit is UNSET else params.limit
         entries = [
             entry
             for entry in self._cache.of(owner_of(call))
             if params.include_expired or not self._cache.expired(entry)
         ]
-        return codec.encode(SessionListResult([_listed(entry) for entry in entries[-limit:]]))
+        return codec.encode(AgentSessionListResult([_listed(entry) for entry in entries[-limit:]]))
 
     async def refresh(self, call: ReverseCall) -> bytes:
         """`agent/session.refresh`, an extension (R-33)."""
-        params: SessionRefreshParams = call.params
+        params: AgentSessionRefreshParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call))
         ttl = None if params.ttl_seconds is UNSET else params.ttl_seconds
         await refresh(self._nexus, self._runtime, entry, call, ttl)
         return codec.encode(
-            SessionRefreshResult(
+            AgentSessionRefreshResult(
                 app_session_uuid=params.app_session_uuid, expires_at=entry.expires_at
             )
         )
@@ -160,8 +160,8 @@ def sampling_token(call: ReverseCall) -> str:
     return "" if token is None else token.value
 
 
-def _created(minted: MintedAgentSession) -> SessionCreateResult:
-    return SessionCreateResult(
+def _created(minted: MintedAgentSession) -> AgentSessionCreateResult:
+    return AgentSessionCreateResult(
         app_session_uuid=minted.app_session_uuid,
         thread_id=minted.thread_id,
         agent_submode=minted.agent_submode,
@@ -172,9 +172,9 @@ def _created(minted: MintedAgentSession) -> SessionCreateResult:
     )
 
 
-def _listed(entry: AgentSessionEntry) -> SessionEntry:
+def _listed(entry: AgentSessionEntry) -> AgentSessionRow:
     minted = entry.minted
-    return SessionEntry(
+    return AgentSessionRow(
         app_session_uuid=minted.app_session_uuid,
         kind=minted.kind,
         submode=minted.agent_submode,

@@ -24,7 +24,7 @@ from executa_protocol.errors import DecodeFailure, StrictRefusal
 from executa_protocol.frames import Final as FinalFrame
 from executa_protocol.frames import RunFrame, ToolCall
 from executa_protocol.limits import AGENT_RUN_TIMEOUT
-from executa_protocol.methods.agent import SessionRunParams
+from executa_protocol.methods.agent import AgentSessionRunParams
 from executa_protocol.nexus import AgentRun, Nexus, NexusError
 from executa_protocol.normaliser import FrameNormaliser
 from executa_protocol.runs import RunBuffer
@@ -63,7 +63,7 @@ class BufferedRun:
         self._runtime = runtime
         self._call = call
         self._entry = entry
-        self._params: SessionRunParams = call.params
+        self._params: AgentSessionRunParams = call.params
         self._run_id = run_id
         self._max_tokens = max_tokens
         self._normaliser = FrameNormaliser(call.connection.reader)

@@ -19,7 +19,7 @@ from executa_host.reverse.nested import ToolRunner
 from executa_host.runtime import Runtime
 from executa_protocol.codes import wire_error
 from executa_protocol.gate import Refusal
-from executa_protocol.methods.agent import SessionRunParams
+from executa_protocol.methods.agent import AgentSessionRunParams
 from executa_protocol.nexus import Nexus, NexusError
 
 _GONE: Final = (401, 404, 410)
@@ -38,7 +38,7 @@ class AgentRuns:
 
     async def run(self, call: ReverseCall) -> bytes:
         """`agent/session.run` (R-31 to R-36)."""
-        params: SessionRunParams = call.params
+        params: AgentSessionRunParams = call.params
         entry = self._cache.find(params.app_session_uuid, owner_of(call))
         run_id = os.urandom(16).hex() if params.run_id is UNSET else params.run_id
         _check(call, entry, params, run_id)
@@ -77,7 +77,7 @@ class AgentRuns:
         return run.buffer.encode(strict=call.connection.reader.strict)
 
 
-def _named_tools(entry: AgentSessionEntry, params: SessionRunParams) -> Iterable[str]:
+def _named_tools(entry: AgentSessionEntry, params: AgentSessionRunParams) -> Iterable[str]:
     """The tools that this run may use and that are granted by name, not by ``*``."""
     if params.allowed_tools is not UNSET:
         return params.allowed_tools
@@ -86,7 +86,7 @@ def _named_tools(entry: AgentSessionEntry, params: SessionRunParams) -> Iterable
 
 
 def _check(
-    call: ReverseCall, entry: AgentSessionEntry, params: SessionRunParams, run_id: str
+    call: ReverseCall, entry: AgentSessionEntry, params: AgentSessionRunParams, run_id: str
 ) -> None:
     """What the cache and the grant say before anything is spent."""
     if run_id in entry.runs:

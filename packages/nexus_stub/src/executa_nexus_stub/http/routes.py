@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Raw, Struct
 
 from executa_protocol.methods import files, storage
-from executa_protocol.methods.agent import SessionCreateParams
+from executa_protocol.methods.agent import AgentSessionCreateParams
 from executa_protocol.methods.sampling import SamplingParams, SamplingResult
 from executa_protocol.nexus import (
     AgentRun,
@@ -98,7 +98,7 @@ _COPILOT: Final = (
         bearer="sampling token",
         source="stated",
         summary="Mint an agent session from a sampling token.",
-        body=SessionCreateParams,
+        body=AgentSessionCreateParams,
         answer=MintedAgentSession,
     ),
     Endpoint(

@@ -85,7 +85,7 @@ class QuotaCaps(Struct, omit_defaults=True, kw_only=True):
     max_concurrent_runs: int | UnsetType = UNSET
 
 
-class SessionCreateParams(Params, kw_only=True):
+class AgentSessionCreateParams(Params, kw_only=True):
     """The params of `agent/session.create` (seed agent-sessions; R-38).
 
     `kind` is ``agent`` or ``fixed``; `agent_submode` only ``auto``; `fixed_client_id`
@@ -101,7 +101,7 @@ class SessionCreateParams(Params, kw_only=True):
     ttl_seconds: Ttl | UnsetType = UNSET
 
 
-def check_create(params: SessionCreateParams) -> None:
+def check_create(params: AgentSessionCreateParams) -> None:
     """Raise `InvalidParams`: -32602 for the kind, -32042 for the submode, -32043 for the tool."""
     if params.kind == "agent":
         if params.agent_submode != "auto":
@@ -139,7 +139,7 @@ class Attachment(Struct, omit_defaults=True, kw_only=True):
     mime_type: str | UnsetType = UNSET
 
 
-class SessionRunParams(Params, kw_only=True):
+class AgentSessionRunParams(Params, kw_only=True):
     """The params of `agent/session.run` (seed agent-sessions; R-31).
 
     `run_id` is the caller's choice, so that it can cancel. `allowed_tools` narrows
@@ -161,7 +161,7 @@ class SessionRunParams(Params, kw_only=True):
     )
 
 
-def check_run(params: SessionRunParams) -> None:
+def check_run(params: AgentSessionRunParams) -> None:
     """Raise `InvalidParams` (-32602) for blank content or an attachment without content."""
     if not params.content.strip():
         raise InvalidParams(_FAULT, "content: expected some text", path="content")
@@ -180,14 +180,14 @@ def _fold_run(members: Members, reader: Reader) -> None:
             members["content"] = raw(text)
 
 
-class SessionCancelParams(Params, kw_only=True):
+class AgentSessionCancelParams(Params, kw_only=True):
     """The params of `agent/session.cancel`: which run of which agent session (R-32)."""
 
     app_session_uuid: NonEmpty
     run_id: NonEmpty
 
 
-class SessionHistoryParams(Params, kw_only=True):
+class AgentSessionHistoryParams(Params, kw_only=True):
     """The params of `agent/session.history`; it answers ``[]`` until v2.2 (R-33)."""
 
     app_session_uuid: NonEmpty
@@ -195,20 +195,20 @@ class SessionHistoryParams(Params, kw_only=True):
     cursor: str | UnsetType = UNSET
 
 
-class SessionDeleteParams(Params, kw_only=True):
+class AgentSessionDeleteParams(Params, kw_only=True):
     """The params of `agent/session.delete` (R-30)."""
 
     app_session_uuid: NonEmpty
 
 
-class SessionListParams(Params, kw_only=True):
+class AgentSessionListParams(Params, kw_only=True):
     """The params of `agent/session.list`, an extension (R-33)."""
 
     include_expired: bool = False
     limit: Annotated[int, Meta(ge=1, le=_LIST_MAX)] | UnsetType = UNSET
 
 
-class SessionRefreshParams(Params, kw_only=True):
+class AgentSessionRefreshParams(Params, kw_only=True):
     """The params of `agent/session.refresh`, an extension (R-33)."""
 
     app_session_uuid: NonEmpty
@@ -224,24 +224,24 @@ _COMPLETE: Final = Shape(
     hints=("prompt", "max_tokens"),
 )
 _CREATE: Final = Shape(
-    SessionCreateParams,
+    AgentSessionCreateParams,
     _FAULT,
     check=check_create,
     aliases=(Alias("submode", "agent_submode", "AGNT-001"), _TTL),
     fold=_fold_create,
 )
 _RUN: Final = Shape(
-    SessionRunParams,
+    AgentSessionRunParams,
     _FAULT,
     check=check_run,
     aliases=(Alias("system", "systemPrompt", "AGNT-005"),),
     fold=_fold_run,
 )
-_CANCEL: Final = Shape(SessionCancelParams, _FAULT)
-_HISTORY: Final = Shape(SessionHistoryParams, _FAULT)
-_DELETE: Final = Shape(SessionDeleteParams, _FAULT)
-_LIST: Final = Shape(SessionListParams, _FAULT)
-_REFRESH: Final = Shape(SessionRefreshParams, _FAULT, aliases=(_TTL,))
+_CANCEL: Final = Shape(AgentSessionCancelParams, _FAULT)
+_HISTORY: Final = Shape(AgentSessionHistoryParams, _FAULT)
+_DELETE: Final = Shape(AgentSessionDeleteParams, _FAULT)
+_LIST: Final = Shape(AgentSessionListParams, _FAULT)
+_REFRESH: Final = Shape(AgentSessionRefreshParams, _FAULT, aliases=(_TTL,))
 
 Data = bytes | Raw | UnsetType
 
@@ -251,36 +251,36 @@ def read_complete(data: Data, reader: Reader = TOLERANT) -> CompleteParams:
     return _COMPLETE.read(data, reader)
 
 
-def read_create(data: Data, reader: Reader = TOLERANT) -> SessionCreateParams:
+def read_create(data: Data, reader: Reader = TOLERANT) -> AgentSessionCreateParams:
     """Read the params of `agent/session.create` (R-38). Raises `InvalidParams`."""
     return _CREATE.read(data, reader)
 
 
-def read_run(data: Data, reader: Reader = TOLERANT) -> SessionRunParams:
+def read_run(data: Data, reader: Reader = TOLERANT) -> AgentSessionRunParams:
     """Read the params of `agent/session.run`. Raises `InvalidParams`."""
     return _RUN.read(data, reader)
 
 
-def read_cancel_run(data: Data, reader: Reader = TOLERANT) -> SessionCancelParams:
+def read_cancel_run(data: Data, reader: Reader = TOLERANT) -> AgentSessionCancelParams:
     """Read the params of `agent/session.cancel`. Raises `InvalidParams`."""
     return _CANCEL.read(data, reader)
 
 
-def read_history(data: Data, reader: Reader = TOLERANT) -> SessionHistoryParams:
+def read_history(data: Data, reader: Reader = TOLERANT) -> AgentSessionHistoryParams:
     """Read the params of `agent/session.history`. Raises `InvalidParams`."""
     return _HISTORY.read(data, reader)
 
 
-def read_delete(data: Data, reader: Reader = TOLERANT) -> SessionDeleteParams:
+def read_delete(data: Data, reader: Reader = TOLERANT) -> AgentSessionDeleteParams:
     """Read the params of `agent/session.delete`. Raises `InvalidParams`."""
     return _DELETE.read(data, reader)
 
 
-def read_list(data: Data, reader: Reader = TOLERANT) -> SessionListParams:
+def read_list(data: Data, reader: Reader = TOLERANT) -> AgentSessionListParams:
     """Read the params of `agent/session.list`. Raises `InvalidParams`."""
     return _LIST.read(data, reader)
 
 
-def read_refresh(data: Data, reader: Reader = TOLERANT) -> SessionRefreshParams:
+def read_refresh(data: Data, reader: Reader = TOLERANT) -> AgentSessionRefreshParams:
     """Read the params of `agent/session.refresh`. Raises `InvalidParams`."""
     return _REFRESH.read(data, reader)

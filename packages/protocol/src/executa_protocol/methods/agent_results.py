@@ -14,7 +14,7 @@ from executa_protocol.readings import TOLERANT, Reader
 _FAULT: Final = "AGENT_NEXUS_ERROR"
 
 
-class SessionCreateResult(Struct, omit_defaults=True, kw_only=True):
+class AgentSessionCreateResult(Struct, omit_defaults=True, kw_only=True):
     """The answer to `agent/session.create` (seed agent-sessions). The token is never in it.
 
     `granted_tools` have the form ``PLUGIN.TOOL`` (R-34). The members after it are the
@@ -52,13 +52,13 @@ class CancelRunResult(Struct, omit_defaults=True, kw_only=True):
     run_id: str | UnsetType = UNSET
 
 
-class SessionDeleteResult(Struct):
+class AgentSessionDeleteResult(Struct):
     """The answer to `agent/session.delete`: true also the second time (R-30)."""
 
     deleted: bool = True
 
 
-class SessionEntry(Struct, omit_defaults=True, kw_only=True):
+class AgentSessionRow(Struct, omit_defaults=True, kw_only=True):
     """One agent session in the answer to `agent/session.list`."""
 
     app_session_uuid: str
@@ -72,13 +72,13 @@ class SessionEntry(Struct, omit_defaults=True, kw_only=True):
     max_lifetime_at: Any = UNSET
 
 
-class SessionListResult(Struct):
+class AgentSessionListResult(Struct):
     """The answer to `agent/session.list` (R-33)."""
 
-    sessions: list[SessionEntry]
+    sessions: list[AgentSessionRow]
 
 
-class SessionRefreshResult(Struct, omit_defaults=True, kw_only=True):
+class AgentSessionRefreshResult(Struct, omit_defaults=True, kw_only=True):
     """The answer to `agent/session.refresh`: how long the agent session lives now."""
 
     app_session_uuid: str | UnsetType = UNSET
@@ -89,11 +89,11 @@ class SessionRefreshResult(Struct, omit_defaults=True, kw_only=True):
     session_expires_in: float | UnsetType | None = UNSET
 
 
-_CREATE: Final = Shape(SessionCreateResult, _FAULT)
+_CREATE: Final = Shape(AgentSessionCreateResult, _FAULT)
 _RUN: Final = Shape(RunResult, _FAULT)
 
 
-def read_create_result(data: bytes | Raw, reader: Reader = TOLERANT) -> SessionCreateResult:
+def read_create_result(data: bytes | Raw, reader: Reader = TOLERANT) -> AgentSessionCreateResult:
     """Read the answer to `agent/session.create`. Raises `InvalidParams`."""
     return _CREATE.read(data, reader)
 
