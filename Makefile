@@ -2,7 +2,7 @@
 # and with --locked, so that what runs is what uv.lock names. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types bench
+.PHONY: help demo test lint format types bench crash fuzz
 
 # An environment activated in the caller's shell is not this project's: uv would warn and ignore it.
 unexport VIRTUAL_ENV
@@ -40,3 +40,11 @@ types: ## Check types with pyright, strict, tests included
 bench: ## Run the benchmarks; they check every answer and print medians and spread
 	@echo '== bench: every suite of python -m benchmarks'
 	$(run) python -m benchmarks run
+
+crash: ## Kill an engine of durable actions 500 times, and look for what was lost
+	@echo '== crash: SIGKILL at every named point and at random; findings must be 0'
+	$(run) python -m tests.crash --kills 500
+
+fuzz: ## Fuzz what reads the wire with 1,000,000 cases, coverage-guided
+	@echo '== fuzz: Atheris over the targets of tests/fuzz; findings must be 0'
+	$(run) --group fuzz python scripts/fuzz.py --runs 1000000

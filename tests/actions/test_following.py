@@ -117,6 +117,26 @@ async def test_who_stops_waiting_cancels_nothing(rig: Rig) -> None:
     assert (await rig.outcome(action_id)).action.state is S.COMPLETED
 
 
+async def test_who_goes_away_while_it_asks_gets_what_it_asked_for_done(rig: Rig) -> None:
+    for turns in range(8):
+        asking = asyncio.ensure_future(rig.submit("p.send", {"text": str(turns)}))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    while True:
+        page = await rig.engine.list(ANA)
+        if all(record.state is S.RUNNING for record in page.records) and page.records:
+            break
+    for run in rig.runner.runs:
+        run.answer()
+    for record in page.records:
+        await rig.outcome(record.action_id)
+
+    # Whatever reached the disk ran, without anybody asking again.
+    assert len(rig.runner.runs) == len(page.records)
+
+
 async def test_the_end_of_a_log_is_said_and_nothing_follows(rig: Rig) -> None:
     action_id, run = await rig.running()
     run.answer()

@@ -43,8 +43,8 @@ async def hang(text: str) -> str:
 async def die_once(marker: str) -> str:
     """Take the whole process down, the first time."""
     path = Path(marker)
-    if not path.exists():  # noqa: ASYNC240 - it is about to die
-        path.write_text("died")  # noqa: ASYNC240
+    if not path.exists():
+        path.write_text("died")
         os._exit(3)
     return "alive"
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -25,6 +25,8 @@ from executa_host.actions.timing import now_ms
 from executa_host.clock import Clock, Timer
 from executa_protocol.actions import TERMINAL
 from executa_protocol.ids import IdSource
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -87,11 +89,12 @@ class Board:
         """Nobody waits any longer; set once what runs has had its time."""
         self.items: dict[str, Item] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._asked: set[asyncio.Task[Any]] = set()
 
     @property
     def pending_count(self) -> int:
         """Tasks that run; for the leak check."""
-        return len(self._tasks)
+        return len(self._tasks) + len(self._asked)
 
     def now(self) -> int:
         """Epoch milliseconds."""
@@ -106,6 +109,19 @@ class Board:
         task.add_done_callback(self._done)
         return task
 
+    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do what a caller asked for to its end, also if the caller goes away meanwhile: what is
+        on disk must also be known here (R-51)."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._asked.add(task)
+        task.add_done_callback(self._answered)
+        return await asyncio.shield(task)
+
+    def _answered(self, task: "asyncio.Task[Any]") -> None:
+        self._asked.discard(task)
+        if not task.cancelled():
+            task.exception()  # told to the caller, if it is still there
+
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if task.cancelled():
@@ -118,6 +134,8 @@ class Board:
 
     async def stop(self) -> None:
         """End all tasks, and wait for that."""
+        while self._asked:
+            await asyncio.wait(self._asked)
         while self._tasks:
             for task in self._tasks:
                 task.cancel()

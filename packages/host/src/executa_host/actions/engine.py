@@ -182,13 +182,13 @@ class Engine:
 
     async def submit(self, caller: Caller, submission: Submission) -> Submitted:
         """See `Actions.submit`."""
-        return await self._intake.submit(caller, submission)
+        return await self._board.whole(self._intake.submit(caller, submission))
 
     async def redrive(
         self, caller: Caller, action_id: str, *, idempotency_key: str = ""
     ) -> Submitted:
         """See `Actions.redrive`."""
-        return await self._intake.redrive(caller, action_id, idempotency_key)
+        return await self._board.whole(self._intake.redrive(caller, action_id, idempotency_key))
 
     async def get(
         self, caller: Caller, action_id: str, include: frozenset[Include] = NOTHING
@@ -224,21 +224,21 @@ class Engine:
 
     async def cancel(self, caller: Caller, action_id: str, reason: str = "") -> ActionRecord:
         """See `Actions.cancel`."""
-        return await self._decisions.cancel(caller, action_id, reason)
+        return await self._board.whole(self._decisions.cancel(caller, action_id, reason))
 
     async def approve(
         self, caller: Caller, action_id: str, *, content: str = "", note: str = ""
     ) -> ActionRecord:
         """See `Actions.approve`."""
-        status = ApprovalStatus.APPROVED
-        return await self._decisions.decide(caller, action_id, status, content, note)
+        decision = (ApprovalStatus.APPROVED, content, note)
+        return await self._board.whole(self._decisions.decide(caller, action_id, *decision))
 
     async def deny(
         self, caller: Caller, action_id: str, *, content: str = "", note: str = ""
     ) -> ActionRecord:
         """See `Actions.deny`."""
-        status = ApprovalStatus.DENIED
-        return await self._decisions.decide(caller, action_id, status, content, note)
+        decision = (ApprovalStatus.DENIED, content, note)
+        return await self._board.whole(self._decisions.decide(caller, action_id, *decision))
 
     async def status(self) -> Status:
         """See `Actions.status`."""

@@ -114,9 +114,12 @@ class SessionDesk:
         closing = CloseSession(
             at_ms=self._board.now(), session_id=session_id, outcome=SessionState(outcome)
         )
+        return await self._board.whole(self._close(caller, closing))
+
+    async def _close(self, caller: Caller, closing: CloseSession) -> SessionRecord:
         closed = await self._board.store.apply(closing)
-        if outcome != "completed":
-            await self._cancel_open(caller, session_id)
+        if closing.outcome is not SessionState.COMPLETED:
+            await self._cancel_open(caller, closing.session_id)
         return closed
 
     async def _find(self, caller: Caller, session_id: str) -> SessionRecord:

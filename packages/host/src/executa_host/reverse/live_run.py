@@ -70,6 +70,7 @@ class BufferedRun:
         self._tools = HostTools(nexus, runner, call, entry, run_id)
         self._pumping: asyncio.Task[None] | None = None
         self._streaming = False
+        self._told = False  # nexus has been asked to end it
         self._asked = False  # somebody wants its end
         self._cancelled = False  # and its last frame says so
         self._over = asyncio.Event()
@@ -117,6 +118,9 @@ class BufferedRun:
             self._pumping.cancel()
 
     def _cancel_upstream(self) -> None:
+        if self._told:
+            return
+        self._told = True
         work = partial(self._nexus.cancel_run, self._entry.minted.token, self._run_id)
         within = self._runtime.patience.cleanup
         self._runtime.background.run(work, f"cancelling agent run {self._run_id}", within)
@@ -131,7 +135,7 @@ class BufferedRun:
 
     async def _clean_up(self, pumping: "asyncio.Task[None]") -> None:
         """Nothing goes on, here or upstream."""
-        if self._streaming and not (self._asked or self._normaliser.ended or self._refused()):
+        if self._streaming and not (self._normaliser.ended or self._refused()):
             self._cancel_upstream()
         pumping.cancel()
         self._runtime.background.keep(pumping)
