@@ -6,12 +6,13 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 
 from executa_host.actions import receipting
-from executa_host.actions.endings import end, move
+from executa_host.actions.endings import end, move, withdrawn
 from executa_host.actions.operations import (
     Accept,
     Move,
     Moved,
     OpenSession,
+    Step,
     Stored,
     Terms,
     TokenRecord,
@@ -132,20 +133,35 @@ async def step(store: Store, of: Stored, state: ActionState, *, at_ms: int = AT)
 
 def to(of: Stored, state: ActionState, *, at_ms: int = AT) -> Move:
     """The move to a state, with whatever must go with it."""
-    if state in (S.COMPLETED, S.FAILED, S.CANCELLED, S.EXPIRED):
-        cancelled: Any = UNSET if of.record.cancellation is UNSET else "confirmed"
-        made = end(of, Verdict(state=state, cancelled=cancelled), at_ms, output=Raw(b"1"))
-        made.reason = "denied" if of.record.state is S.PENDING_APPROVAL else None
+    record = of.record
+    waits = record.state is S.PENDING_APPROVAL
+    if state in (S.COMPLETED, S.FAILED, S.CANCELLED, S.EXPIRED, S.DEAD_LETTERED):
+        letter: Any = UNSET
+        outcome: Any = UNSET
+        if record.cancellation is not UNSET:
+            outcome = "confirmed"
+        if state is S.DEAD_LETTERED:
+            letter = DeadLetter(reason="host_crashed", outcome_unknown=True, attempts=1)
+        before, approval = withdrawn(of)
+        made = end(
+            of,
+            Verdict(state=state, dead_letter=letter, cancelled=outcome),
+            at_ms,
+            output=Raw(b"1"),
+            before=before,
+            approval=approval,
+        )
+        made.reason = "denied" if waits and state is S.FAILED else None
         return made
-    if state is S.DEAD_LETTERED:
-        letter = DeadLetter(reason="host_crashed", outcome_unknown=True, attempts=1)
-        asked: Any = UNSET if of.record.cancellation is UNSET else "needs_reconciliation"
-        return end(of, Verdict(state=state, dead_letter=letter, cancelled=asked), at_ms)
+    steps: list[Step] = []
     more: dict[str, Any] = {}
     if state is S.CANCELLING:
         more["cancellation"] = Cancellation(requested_by="ana", requested_at_ms=at_ms)
+        steps, more["approval"] = list(withdrawn(of)[0]), withdrawn(of)[1]
     if state is S.PENDING_APPROVAL:
         more["approval"] = Approval(status=ApprovalStatus.REQUESTED, content="c")
-    if state is S.QUEUED and of.record.state is not S.ACCEPTED:
+    if waits and state is S.RUNNING:
+        more["approval"] = Approval(status=ApprovalStatus.APPROVED, content="c")
+    if state is S.QUEUED and record.state is not S.ACCEPTED:
         more["reason"] = "retry"
-    return move(of, "queue", at_ms, state, claim=state is S.RUNNING, **more)
+    return move(of, "queue", at_ms, *steps, state, claim=state is S.RUNNING, **more)

@@ -145,8 +145,8 @@ async def test_a_cancelled_invoke_is_confirmed_by_the_plugin(engine: Engine) -> 
     submitted = await engine.submit(ME, submission("worker.hang", {"text": "t"}))
     action_id = submitted.action.action_id
     async for page in engine.follow(ME, action_id):
-        if any(event.state == "running" for event in page.events):
-            break
+        if any(event.type == "chunk" for event in page.events):
+            break  # the tool has begun
     await engine.cancel(ME, action_id, "enough")
     outcome = await ends(engine, action_id)
     assert outcome.action.state is S.CANCELLED

@@ -7,6 +7,8 @@ import os
 import pytest
 
 from executa_host import Patience, PluginSpec, SpawnFailed
+from executa_nexus_stub import NexusStub, StubConfig
+from executa_nexus_stub.faults import FaultConfig, FaultRule
 from executa_protocol import transcript
 from executa_protocol.errors import ConnectionLost, UsageError
 from executa_protocol.lifecycle import State
@@ -113,6 +115,19 @@ async def test_a_reload_drains_running_invokes_while_new_ones_wait_for_the_new_p
     assert (await handle.result()).success
     assert (await soon(waiting)).data["env"]["GREETING"] == "hello"
     await soon(reloading)
+
+
+async def test_an_invoke_that_is_still_being_opened_at_nexus_is_drained_too(
+    make_rig: MakeRig,
+) -> None:
+    rule = FaultRule(kind="latency", endpoint="open_invoke", seconds=0.2, times=1)
+    rig = make_rig(NexusStub(StubConfig(faults=FaultConfig(rules=(rule,)))))
+    rig.add()
+    await rig.host.start("raw")
+    invoking = asyncio.ensure_future(rig.host.invoke("raw", "echo", {"value": {}}))
+    await rig.until(lambda event: isinstance(event, transcript.InvokeStarted))
+    await rig.host.reload(_spec())
+    assert (await soon(invoking)).success
 
 
 async def test_what_does_not_end_within_the_drain_fails(rig: Rig) -> None:

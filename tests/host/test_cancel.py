@@ -317,3 +317,29 @@ async def test_an_abandoned_invoke_does_not_hold_a_host_that_closes(make_rig: Ma
     async with asyncio.timeout(5):
         await rig.host.close()
     assert rig.seen(transcript.CancelEnded)[0].outcome == "unanswered"
+
+
+# --- In one turn of the loop -----------------------------------------------------------------
+
+
+ANSWER = '{"jsonrpc":"2.0","id":$ID,"result":{"success":true,"data":1}}'
+PROGRESS = '{"jsonrpc":"2.0","method":"progress","params":{"context":{"invoke_id":"$INVOKE"}}}'
+
+
+@pytest.mark.parametrize("first", ["cancel", "answer"])
+async def test_an_answer_and_a_cancel_in_one_turn_are_an_answer(rig: Rig, first: str) -> None:
+    """What the plugin writes at once is read at once, and in between the task is cancelled."""
+    rig.add(*TAKES)
+    lines = f"{PROGRESS}\n{ANSWER}" if first == "cancel" else f"{ANSWER}\nnonsense"
+
+    def cancel(event: AnyEvent) -> None:
+        if isinstance(event, transcript.Progress | transcript.Noise):
+            waiting.cancel()
+
+    await rig.host.start("raw")
+    rig.host.follow(cancel)
+    waiting = asyncio.ensure_future(rig.host.invoke("raw", "raw", {"line": lines}))
+    with pytest.raises(asyncio.CancelledError):
+        await soon(waiting)
+    await rig.until(lambda event: isinstance(event, transcript.CancelEnded))
+    assert rig.seen(transcript.CancelEnded)[0].outcome == "completed_first"

@@ -189,3 +189,39 @@ async def test_tokens_of_an_invoke_end_with_it(rig: Rig) -> None:
     await rig.host.invoke("raw", "whoami")
     await rig.host.close()
     assert rig.nexus.open_invokes == 0
+
+
+async def test_the_older_storage_names_are_served_and_get_answers_found_too(rig: Rig) -> None:
+    rig.add()
+    missing, _, found, current = await rig.calls(
+        ("storage/kv_get", GET | {"storage_token": "ignored"}),
+        ("storage/kv_set", GET | {"value": 7}),
+        ("storage/kv_get", GET),
+        ("storage/get", GET),
+    )
+    assert (missing["result"]["exists"], missing["result"]["found"]) == (False, False)
+    assert (found["result"]["value"], found["result"]["found"]) == (7, True)
+    assert "found" not in current["result"]
+
+
+async def test_strict_mode_does_not_know_the_older_names(strict_rig: Rig) -> None:
+    strict_rig.add()
+    (answer,) = await strict_rig.calls(("storage/kv_get", GET))
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["data"]["requirement"] == "STOR-006"
+
+
+async def test_metadata_tells_which_of_several_invokes_calls(rig: Rig) -> None:
+    rig.add()
+    hanging = asyncio.ensure_future(rig.host.invoke("raw", "hang"))
+    await rig.until(lambda event: isinstance(event, transcript.InvokeStarted))
+    hinted = GET | {
+        "metadata": {"executa_invoke_id": rig.seen(transcript.InvokeStarted)[0].invoke_id}
+    }
+    assert "result" in await rig.reverse("storage/get", hinted, stamp=False)
+    unknown = GET | {"metadata": {"executa_invoke_id": "0" * 32}}
+    answer = await rig.reverse("storage/get", unknown, stamp=False)
+    assert _error(answer)[:2] == (-32602, "MISSING_INVOKE_CONTEXT")
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging

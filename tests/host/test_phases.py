@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from executa_host import PluginSpec, SpawnFailed, StartFailed
+from executa_host import Patience, PluginSpec, SpawnFailed, StartFailed
 from executa_protocol import transcript
 from executa_protocol.lifecycle import State
-from tests.host.conftest import Rig, raw_command
+from tests.host.conftest import MakeRig, Rig, raw_command
 
 
 async def test_a_plugin_is_negotiated_described_and_called(rig: Rig) -> None:
@@ -167,3 +167,53 @@ async def test_stop_closes_stdin_and_the_plugin_leaves_by_itself(rig: Rig) -> No
 async def test_health_reads_the_fields_words_and_its_absence_as_ready(rig: Rig) -> None:
     rig.add()
     assert (await rig.host.health("raw")).status == "ready"
+
+
+SLOW_BINARY = """
+import json, sys
+def send(**members): print(json.dumps({"jsonrpc": "2.0", **members}), flush=True)
+asked = 0
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        asked += 1
+        if asked > 1:
+            send(id=message["id"], result={"protocolVersion": "2.0", "capabilities": {}})
+    else:
+        tool = {"name": "t", "description": "d", "parameters": []}
+        send(id=message["id"], result={"name": "n", "version": "1", "tools": [tool]})
+"""
+
+
+async def test_the_first_launch_of_a_one_file_binary_is_negotiated_once_more(
+    make_rig: MakeRig,
+) -> None:
+    """It unpacks itself, and hears nothing of the first initialize (R-20)."""
+    rig = make_rig(patience=Patience(initialize=0.2))
+    command = (sys.executable, "-c", SLOW_BINARY)
+    spec = PluginSpec(name="raw", command=command, type="binary")
+    rig.host.add(spec)
+    await rig.host.start("raw")
+    assert rig.host.state("raw") is State.READY
+    await rig.host.restart("raw")
+    assert rig.host.state("raw") is State.V1  # the second launch has nothing to unpack
+    await rig.host.reload(spec)
+    assert rig.host.state("raw") is State.READY
+    rig.host.add(PluginSpec(name="program", command=command))
+    await rig.host.start("program")
+    assert rig.host.state("program") is State.V1
+
+
+async def test_a_plugin_without_room_for_its_files_is_not_started_and_may_be_later(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    rig.add()
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.mkdtemp", full)
+        with pytest.raises(SpawnFailed, match="No space left"):
+            await rig.host.start("raw")
+    assert rig.host.state("raw") is State.STOPPED
+    assert (await rig.host.invoke("raw", "echo", {"value": {}})).success

@@ -87,7 +87,8 @@ async def test_a_grandchild_that_holds_the_pipes_goes_with_its_parent_and_holds_
     rig.add()
     child = (await rig.host.invoke("raw", "child")).data
     other = asyncio.ensure_future(rig.host.invoke("raw", "hang"))
-    await rig.until(lambda event: isinstance(event, transcript.InvokeStarted))
+    await rig.until(lambda _: len(rig.seen(transcript.InvokeStarted)) == 2)
+    await rig.host.invoke("raw", "echo", {"value": {}})  # so the request before it was read
     os.kill(rig.host.pid("raw") or 0, signal.SIGKILL)
     async with asyncio.timeout(2):
         with pytest.raises(ConnectionLost, match="SIGKILL"):

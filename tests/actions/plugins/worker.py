@@ -33,8 +33,9 @@ def flip(text: str) -> str:
 
 
 @plugin.tool
-async def hang(text: str) -> str:
-    """Never come back."""
+async def hang(text: str, ctx: Context) -> str:
+    """Say that it has begun, and never come back."""
+    await ctx.progress(0, 1, text)
     await asyncio.Event().wait()
     return text
 

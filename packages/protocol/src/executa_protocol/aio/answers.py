@@ -8,8 +8,8 @@ from typing import Final
 
 from executa_protocol import envelope
 from executa_protocol.codec import encode
-from executa_protocol.codes import ErrorObject, wire_error
-from executa_protocol.envelope import Id
+from executa_protocol.codes import PARSE_ERROR, ErrorObject, wire_error
+from executa_protocol.envelope import Id, Malformed
 from executa_protocol.errors import (
     ConnectionLost,
     FrameTooLarge,
@@ -17,6 +17,7 @@ from executa_protocol.errors import (
     WriteQueueFull,
 )
 
+_PLAIN: Final = (int, str)
 _TOO_LARGE: Final = encode(wire_error("INTERNAL_ERROR", "the error does not fit into a line"))
 
 
@@ -39,11 +40,9 @@ class Answers:
 
     def open(self, identity: Id) -> bool:
         """Note a request; False if one with the same id is open already."""
-        key = _key(identity)
-        if key in self._open:
-            return False
-        self._open.add(key)
-        return True
+        before = len(self._open)
+        self._open.add(_key(identity))
+        return len(self._open) > before
 
     def clear(self) -> None:
         """The connection has ended: nobody waits any more."""
@@ -51,7 +50,7 @@ class Answers:
 
     def reply(self, identity: Id, result: bytes) -> None:
         """Answer with an encoded result. One that cannot be sent becomes an error."""
-        if self._close(identity):
+        if self._close(_key(identity)):
             try:
                 self._push(envelope.result_frame(identity, result))
             except FrameTooLarge as fault:
@@ -62,7 +61,7 @@ class Answers:
 
     def pointer(self, identity: Id, path: str) -> None:
         """Answer with the file at `path` (R-12)."""
-        if self._close(identity):
+        if self._close(_key(identity)):
             try:
                 self._push(envelope.pointer_frame(identity, path))
             except (FrameTooLarge, NotEncodable) as fault:
@@ -70,7 +69,7 @@ class Answers:
 
     def fail(self, identity: Id, error: ErrorObject) -> None:
         """Answer with an error."""
-        if self._close(identity):
+        if self._close(_key(identity)):
             self.refuse(identity, error)
 
     def refuse(self, identity: Id, error: ErrorObject) -> None:
@@ -85,12 +84,12 @@ class Answers:
             return
         self._push(envelope.error_frame(None, _TOO_LARGE))
 
-    def _close(self, identity: Id) -> bool:
+    def _close(self, key: object) -> bool:
         """Whether the request still waits; if so, it does no longer."""
-        key = _key(identity)
-        if key not in self._open:
+        try:
+            self._open.remove(key)
+        except KeyError:
             return False  # it has been answered, or its connection has ended
-        self._open.discard(key)
         return True
 
     def _push(self, frame: bytes) -> None:
@@ -100,6 +99,15 @@ class Answers:
             self._give_up(fault)
         except ConnectionLost:
             pass  # nobody is left to answer
+
+
+def error_of(line: Malformed, max_line: int) -> ErrorObject:
+    """What a line that is no message is answered with."""
+    if line.symbol:
+        sizes = {"frame_bytes": line.size, "max_frame_bytes": max_line}
+        return wire_error(line.symbol, line.reason, **sizes)
+    symbol = "PARSE_ERROR" if line.code == PARSE_ERROR else "INVALID_REQUEST"
+    return wire_error(symbol, line.reason)
 
 
 def _encoded(error: ErrorObject) -> bytes:
@@ -112,5 +120,4 @@ def _encoded(error: ErrorObject) -> bytes:
 
 def _key(identity: Id) -> object:
     """Tells 1, 1.0, true, "1" and "true" apart, which a set alone does not."""
-    kind = type(identity)
-    return identity if kind is int or kind is str else (repr(identity),)
+    return identity if type(identity) in _PLAIN else (repr(identity),)

@@ -97,11 +97,13 @@ class Calls(InFlight[Call]):
         call = self._claim(identity, answer)
         if call is None:
             return
-        if answer.pointer is not UNSET:
+        if answer.result is not UNSET:
+            call.succeed(answer.result)
+        elif answer.pointer is UNSET:
+            _settle(call, answer)
+        else:
             self.put_back(call.number, call)
             self._pointers.follow(call, answer, partial(self._loaded, call))
-        else:
-            _settle(call, answer)
 
     def unreadable(self, identity: Id, reason: str) -> None:
         """Something has come under `identity` that nobody can read (R-10, R-11)."""
@@ -116,13 +118,11 @@ class Calls(InFlight[Call]):
         except StrictRefusal as refusal:
             self._report(STRAY, str(refusal), _sample(answer))
             return None
-        if isinstance(call, Stray):
-            why = call.value
-        elif call.by_file:  # its answer is here and is being read
-            self.put_back(call.number, call)
-            why = Stray.FINISHED.value
-        else:
+        if type(call) is Call and not call.by_file:
             return call
+        why = call.value if isinstance(call, Stray) else Stray.FINISHED.value
+        if isinstance(call, Call):  # its answer is here, and its file is being read
+            self.put_back(call.number, call)
         if answer is not None:
             self._report(STRAY, f"an answer to {why} id {identity!r:.60}", _sample(answer))
         return None

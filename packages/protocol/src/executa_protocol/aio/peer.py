@@ -14,13 +14,13 @@ from collections.abc import Callable
 from msgspec import UNSET, Raw
 
 from executa_protocol import envelope
-from executa_protocol.aio.answers import Answers
+from executa_protocol.aio.answers import Answers, error_of
 from executa_protocol.aio.calls import Call, Calls
 from executa_protocol.aio.handler import Handler, Tap
 from executa_protocol.aio.pointers import LoadPointer
 from executa_protocol.aio.reports import Reports
 from executa_protocol.aio.transport import Transport
-from executa_protocol.codes import PARSE_ERROR, ErrorObject, wire_error
+from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.envelope import Id, Malformed, Message
 from executa_protocol.errors import ConnectionLost, FrameTooLarge, StrictRefusal
 from executa_protocol.framing import LineSplitter, Oversized
@@ -61,7 +61,7 @@ class Peer:
         self._transport = transport
         self._handler = handler
         self._loop = asyncio.get_running_loop()
-        self._reports = reports = Reports(handler, tap)
+        self._reports = reports = Reports(handler)
         self._reader = Reader(strict=strict, report=reports.tolerated)
         self._max_line = max_line
         self._splitter = LineSplitter(max_line)
@@ -72,6 +72,7 @@ class Peer:
         self._answer_unreadable = answer_unreadable
         self._yield_to_writes = yield_to_writes
         self._on_eof = on_eof
+        self._tap = tap
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
@@ -191,8 +192,8 @@ class Peer:
         if len(frame) - 1 > self._max_line:
             raise FrameTooLarge(len(frame) - 1, self._max_line)
         self._transport.write(frame)
-        if (tap := self._reports.tap) is not None:
-            self._reports.show(tap, "out", frame)
+        if self._tap is not None:
+            self._tap = self._reports.show(self._tap, "out", frame)
         if self._yield_to_writes and not self._paused and self._transport.congested:
             self._paused = True
             self._transport.pause_reading()
@@ -209,8 +210,8 @@ class Peer:
         if isinstance(line, Oversized):
             self._malformed(envelope.parse_oversized(line, self._max_line))
             return
-        if (tap := self._reports.tap) is not None:
-            self._reports.show(tap, "in", line)
+        if self._tap is not None:
+            self._tap = self._reports.show(self._tap, "in", line)
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
@@ -235,16 +236,9 @@ class Peer:
         if line.role != "request" and line.id is not UNSET:
             self._calls.unreadable(line.id, line.reason)
         elif line.role == "request" and line.id is not UNSET:
-            self._answers.refuse(line.id, self._error_of(line))
+            self._answers.refuse(line.id, error_of(line, self._max_line))
         elif line.role != "response" and self._answer_unreadable:
-            self._answers.refuse(None, self._error_of(line))
-
-    def _error_of(self, line: Malformed) -> ErrorObject:
-        if line.symbol:
-            sizes = {"frame_bytes": line.size, "max_frame_bytes": self._max_line}
-            return wire_error(line.symbol, line.reason, **sizes)
-        symbol = "PARSE_ERROR" if line.code == PARSE_ERROR else "INVALID_REQUEST"
-        return wire_error(symbol, line.reason)
+            self._answers.refuse(None, error_of(line, self._max_line))
 
     # --- The end ------------------------------------------------------------------
 

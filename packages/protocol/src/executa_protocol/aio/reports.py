@@ -19,16 +19,14 @@ from executa_protocol.readings import Finding
 class Reports:
     """The way from one peer to its handler and its tap.
 
-    `counts` says how many diagnostics of each kind there were, `tap` is taken off when it
-    fails.
+    `counts` says how many diagnostics of each kind there were.
     """
 
-    __slots__ = ("_handler", "_loop", "counts", "tap")
+    __slots__ = ("_handler", "_loop", "counts")
 
-    def __init__(self, handler: Handler, tap: Tap | None) -> None:
+    def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._loop = asyncio.get_running_loop()
-        self.tap = tap
         self.counts: Counter[str] = Counter()
 
     def report(self, kind: str, message: str, sample: bytes = b"") -> None:
@@ -45,13 +43,14 @@ class Reports:
         """Tell of a departure that was tolerated (R-03)."""
         self.report("tolerated", f"{finding.requirement}: {finding.message}")
 
-    def show(self, tap: Tap, direction: Direction, line: bytes) -> None:
-        """Show a line to the tap."""
+    def show(self, tap: Tap, direction: Direction, line: bytes) -> Tap | None:
+        """Show a line to the tap; what comes back is the tap of the next line."""
         try:
             tap(direction, line)
         except Exception as fault:  # noqa: BLE001 - see the top
-            self.tap = None
             self._log("a tap failed and is taken off", fault)
+            return None
+        return tap
 
     def deliver(self, handle: Callable[[Message], None], message: Message) -> bool:
         """Hand a message to the handler; False if it failed, which harms that message only."""
