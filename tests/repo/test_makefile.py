@@ -275,7 +275,7 @@ esac
 """
 
 
-@pytest.mark.parametrize("failing", ["", "lint", "types", "test", "lint test"])
+@pytest.mark.parametrize("failing", ["", "lint", "types", "fuzz-short", "test", "lint test"])
 def test_ci_runs_every_step_ends_with_pytests_line_and_fails_if_any_step_did(
     machine: Machine, failing: str
 ) -> None:
@@ -284,9 +284,10 @@ def test_ci_runs_every_step_ends_with_pytests_line_and_fails_if_any_step_did(
 
     done = machine.run(".ci/run", FAILING=failing)
 
-    assert re.findall(r"^(\w+) ran, CI=true", done.stdout, re.MULTILINE) == [
+    assert re.findall(r"^([\w-]+) ran, CI=true", done.stdout, re.MULTILINE) == [
         "lint",
         "types",
+        "fuzz-short",
         "test",
     ]
     assert done.stdout.splitlines()[-1] == "=== 3 passed in 0.1s ==="
