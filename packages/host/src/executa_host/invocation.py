@@ -133,7 +133,7 @@ class ActiveInvoke(Struct, kw_only=True, eq=False):
             task.cancel()
 
 
-class InvokeOutcome(Struct, frozen=True):
+class InvokeOutcome(Struct, frozen=True, gc=False):
     """What a tool returned.
 
     `success` is the tool's own verdict and `error` its words when it is false.
@@ -161,4 +161,4 @@ class InvokeTimeout(CallFailed, TimeoutError):
 
 
 class InvokeRefused(RpcError):
-    """The host refused the invoke, or an answer that it does not pass on."""
+    """The host refused the invoke before the plugin heard of it."""

@@ -26,7 +26,7 @@ from executa_host.reverse.upstream import upstream_error
 from executa_host.routing import ToolRoute
 from executa_host.runtime import Runtime, ms_between
 from executa_protocol.aio.calls import Call
-from executa_protocol.codes import wire_error
+from executa_protocol.codes import rpc_error, wire_error
 from executa_protocol.errors import CallTimeout, RpcError
 from executa_protocol.limits import MAX_INLINE_RESULT
 from executa_protocol.methods.invoke import read_invoke_result
@@ -175,4 +175,5 @@ def _check_size(call: Call, raw: Raw) -> None:
         error = wire_error(
             "RESULT_TOO_LARGE", text, result_size_bytes=size, max_payload_bytes=MAX_INLINE_RESULT
         )
-        raise InvokeRefused(error.code, text, error.data)
+        # No `InvokeRefused`: the plugin has done what was asked.
+        raise rpc_error(error.code, text, error.data)

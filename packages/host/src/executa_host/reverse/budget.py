@@ -11,7 +11,7 @@ from executa_protocol.limits import NESTED_MAX_CALLS
 from executa_protocol.nexus import Caps
 
 
-class Ledger(Struct):
+class Ledger(Struct, gc=False):
     """What an invoke used, itself and everything nested under it.
 
     Calls count when they are let through, also if they fail. `completions` are those of
