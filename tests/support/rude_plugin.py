@@ -19,6 +19,12 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
     ],
     "long_line": [{"name": "bytes", "type": "integer"}],
     "daemon": [],
+    "by_file": [
+        {"name": "name", "type": "string"},
+        {"name": "kind", "type": "string"},
+        {"name": "content", "type": "string", "required": False},
+        {"name": "key", "type": "string", "required": False},
+    ],
 }
 
 
@@ -47,6 +53,28 @@ class RudePlugin(raw_plugin.Plugin):
                 out.write(block)
             out.write(b'"}}\n')
             out.flush()
+        return ANSWERED
+
+    def tool_by_file(self, params: Params, identity: Any) -> Any:
+        """Answer by a pointer to a file of some kind; a relative name lies in TMPDIR."""
+        arguments = params["arguments"]
+        path = Path(os.environ["TMPDIR"], arguments["name"])
+        content = arguments.get("content", "").replace("$ID", str(identity))
+        kind = arguments["kind"]
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "link":
+            path.with_suffix(".real").write_text(content)
+            path.symlink_to(path.with_suffix(".real"))
+        elif kind == "sparse":
+            with path.open("wb") as file:
+                file.truncate(int(content))
+        elif kind == "file":
+            path.write_text(content)
+        key = arguments.get("key", "__file_transport")
+        self.send({"jsonrpc": "2.0", "id": identity, key: str(path)})
         return ANSWERED
 
     def tool_daemon(self, _params: Params, identity: Any) -> Any:

@@ -53,11 +53,15 @@ class PrivateDir:
         except OSError as fault:
             msg = f"the response file cannot be opened: {fault.strerror}"
             raise FileTransportFault(msg) from None
-        with os.fdopen(fd, "rb") as file:
+        try:
             real = _real_path(fd, path)
             check_opened(os.fstat(fd), real, allowed, os.getuid(), self._cap)
-            # One byte more than allowed tells a file that grew meanwhile.
-            content = file.read(self._cap + 1)
+            # Not before the check: of a folder no file object can be made.
+            with os.fdopen(fd, "rb", closefd=False) as file:
+                # One byte more than allowed tells a file that grew meanwhile.
+                content = file.read(self._cap + 1)
+        finally:
+            os.close(fd)
         check_size(len(content), self._cap)
         message = check_content(content, pointer.id, reader)
         Path(real).unlink(missing_ok=True)
