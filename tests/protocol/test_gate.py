@@ -221,6 +221,7 @@ def test_every_row_that_a_step_answers_with_is_in_the_table_and_among_the_method
             check_manifest(method, ()),
             check_grant(method, Grants()),
             check_token(method, None, 0.0),
+            check_token(method, TOKEN, TOKEN.expires_at),
         ]
         for refusal in steps:
             name = by_symbol(refused(refusal).row).name

@@ -131,6 +131,17 @@ async def test_a_write_at_the_limit_is_queued_and_one_byte_more_is_refused_whole
     assert b"y" not in there.data
 
 
+async def test_an_empty_queue_takes_one_frame_over_the_limit(kind: Kind, wiring: Wiring) -> None:
+    left, right = wiring.pair(kind, write_limit=10 * KIB)
+    there = Recorder()
+    left.start(Recorder())
+    left.write(b"x" * BIG)
+    with pytest.raises(WriteQueueFull):
+        left.write(b"y")
+    right.start(there)
+    await there.until(lambda: len(there.data) == BIG)
+
+
 async def test_above_the_high_water_mark_a_writer_is_congested_until_it_falls_below_the_low_one(
     kind: Kind, wiring: Wiring
 ) -> None:

@@ -8,7 +8,9 @@ message.
 """
 
 import math
+from array import array
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -24,6 +26,9 @@ _ANY = msgspec.json.Decoder()
 
 _NOT_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"[]", b"{}")
+_UP_AND_DOWN: Final = bytes.maketrans(b"{}", b"\x01\xff")  # as signed bytes: 1 and -1
+_ROUNDS: Final = 12
+"""Levels that are taken away at once: more than a message has that is not made to be slow."""
 _DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789E", b"000000000e")
 _SMALL: Final = 4 * KIB
 # Bytes as numbers, and `find` for longer pieces: `in` looks for bytes in bytes only after
@@ -71,12 +76,18 @@ def too_deep(line: bytes) -> bool:
     skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS).replace(b'""', b"")
     if _QUOTE in skeleton:
         skeleton = b"".join(skeleton.split(b'"')[::2])
-    for _ in range(MAX_DEPTH):  # each round takes the innermost level away
+    levels = 0
+    while levels < _ROUNDS:  # each takes the innermost level away
         shorter = skeleton.replace(b"{}", b"")
         if len(shorter) == len(skeleton):  # empty, or brackets without a partner
-            return skeleton.count(b"{") > MAX_DEPTH
+            break
         skeleton = shorter
-    return bool(skeleton)
+        levels += 1
+    if skeleton.count(b"{") - skeleton.count(b"}") > MAX_DEPTH:
+        return True
+    # What no message needs is counted bracket by bracket, because rounds without end are slow.
+    steps = array("b", skeleton.translate(_UP_AND_DOWN))
+    return levels + max(accumulate(steps), default=0) > MAX_DEPTH
 
 
 def _may_hold_infinite_number(line: bytes) -> bool:

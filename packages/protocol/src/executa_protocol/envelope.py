@@ -90,11 +90,13 @@ _LF: Final = 0x0A  # as a number: looking for one byte of bytes costs seven time
 
 def parse(line: bytes, reader: Reader = TOLERANT) -> Message | Malformed | None:
     """Read one line; None for a blank one. Tolerated departures go to `reader` (R-03)."""
+    if line.isspace() and not line.strip(BLANK):
+        return None
     try:
         codec.check_content(line)
         message = _MESSAGE.decode(line)
     except (DecodeFailure, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        return _explain(line, fault, reader)
+        return _explain(line, fault, reader) if line else None
     kind = type(message.id)
     if (
         (kind is int or kind is str)
@@ -163,10 +165,8 @@ def _role_of(message: "Message | _Loose") -> Role:
     return "" if all(content is UNSET for content in contents) else "response"
 
 
-def _explain(line: bytes, fault: Exception, reader: Reader) -> Message | Malformed | None:
+def _explain(line: bytes, fault: Exception, reader: Reader) -> Message | Malformed:
     """Why `line` is no `Message`, and whose it may be."""
-    if not line.strip(BLANK):
-        return None
     if isinstance(fault, msgspec.DecodeError):
         try:
             loose = _LOOSE.decode(line)

@@ -1,8 +1,8 @@
 """The deadlines of all calls of one connection, kept by one timer.
 
 A timer for each call costs about a third of the throughput. Here one timer wakes
-at the earliest deadline and looks through the calls: never early, at most
-`SWEEP_INTERVAL` late, and not set while nothing waits.
+at the earliest deadline and looks through the calls: never early and at most
+`SWEEP_INTERVAL` late. Once nothing waits it wakes a last time, and is not set again.
 """
 
 import asyncio

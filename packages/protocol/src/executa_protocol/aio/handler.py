@@ -9,7 +9,8 @@ from executa_protocol.envelope import Message
 
 Direction = Literal["in", "out"]
 Tap = Callable[[Direction, bytes], None]
-"""Sees every line as it crosses, its LF included. Must not raise."""
+"""Sees every line as it crosses, its LF included, but for lines over the cap. One that raises is
+taken off."""
 
 
 class Diagnostic(Struct, frozen=True):
@@ -25,7 +26,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 class Handler(Protocol):
-    """The owner of a peer. Nothing here may block."""
+    """The owner of a peer. Nothing here may block; a fault ends in the loop's exception handler."""
 
     def on_request(self, request: Message) -> None:
         """A request has come. Answer it once, now or later, by its `id`."""
@@ -40,5 +41,8 @@ class Handler(Protocol):
         ...
 
     def on_closed(self, reason: Exception | None) -> None:
-        """The connection has ended; calls in flight have failed already. Once."""
+        """The connection has ended; calls in flight have failed already. Once.
+
+        Closing the peer, which lets go of the transport, is still the owner's to do.
+        """
         ...

@@ -104,7 +104,7 @@ class MemoryTransport:
         if out.ended or out.closed:
             msg = "the outgoing stream is closed"
             raise ConnectionLost(msg, written=False)
-        if len(out.buffer) + len(frame) > self._limit:
+        if out.buffer and len(out.buffer) + len(frame) > self._limit:
             raise WriteQueueFull(len(out.buffer), self._limit)
         out.buffer += frame
         if len(out.buffer) > WRITE_HIGH_WATER:

@@ -1,9 +1,8 @@
 """One end of a connection: calls out, requests in, over any transport.
 
 Both sides of the wire use this class. It correlates answers, keeps deadlines,
-answers what cannot be read, and never waits for a handler: `on_request` returns at
-once and answers through `reply` or `fail` whenever it is ready. What methods mean
-is the handler's business.
+answers what cannot be read, and never waits for a handler: `on_request` returns at once and
+answers through `reply` or `fail` whenever it is ready. What methods mean is its business.
 """
 
 import asyncio
@@ -32,15 +31,15 @@ class Peer:
     """One end of a connection.
 
     `prefix` makes our ids strings and `first_id` is the first of them (see `InFlight`).
-    `answer_unreadable` answers lines that are no JSON with a null id, as a JSON-RPC
-    server does. `yield_to_writes` stops reading while the other side does not take our
-    answers: only one side of a connection may do so, or both can end up waiting for
-    each other. `load_pointer` reads the response behind a file pointer (R-12); without
-    it a pointer fails its call.
+    `answer_unreadable` answers lines that are no JSON with a null id, as a JSON-RPC server
+    does. `yield_to_writes` stops reading while the other side does not take our answers:
+    only one side of a connection may do so, or both can end up waiting for each other.
+    `load_pointer` reads the response behind a file pointer (R-12); without it a pointer
+    fails its call. `tap` sees every line.
 
-    With `on_eof` the end of the other side's output does not end the connection: the
-    owner is told, and may answer what is open before it calls `close`. Calls in flight
-    wait until then, or until `fail_calls`.
+    With `on_eof` the end of the other side's output does not end the connection: the owner
+    is told, and may answer what is open before it calls `close`. Calls in flight wait until
+    then, or until `fail_calls`.
     """
 
     def __init__(
@@ -79,6 +78,8 @@ class Peer:
         self._drained = asyncio.Event()
         self.lost_calls = 0
         """How many calls were in flight when the connection ended."""
+        self.counts: Counter[str] = reports.counts
+        """How many diagnostics of each kind there were."""
 
     # --- Calls ------------------------------------------------------------------
 
@@ -96,11 +97,6 @@ class Peer:
     def closed(self) -> bool:
         """Whether the connection has ended."""
         return self._closed
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many diagnostics of each kind there were."""
-        return self._reports.counts
 
     @property
     def queued(self) -> int:
@@ -154,9 +150,9 @@ class Peer:
         self._calls.deadlines.watch(call, time.monotonic() + timeout)
 
     def withdraw(self, call: Call) -> bool:
-        """Take a request back of which nobody has seen anything; False if it is too late.
+        """Take back a request that has not left, whose call then is to be failed or forgotten.
 
-        Its call stays as it is, and nobody will answer it: fail or forget it.
+        False if it is too late.
         """
         return not self.was_written(call) and self._transport.withdraw(call.position)
 
@@ -226,8 +222,8 @@ class Peer:
 
     def _requested(self, identity: Id, message: Message) -> None:
         if not self._answers.open(identity):
-            text = f"a request with id {identity!r:.60} is still open"
-            self._answers.refuse(identity, wire_error("DUPLICATE_REQUEST_ID", text))
+            error = wire_error("DUPLICATE_REQUEST_ID", f"id {identity!r:.60} is still open")
+            self._answers.refuse(identity, error)
         elif not self._reports.deliver(self._handler.on_request, message):
             self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
 
@@ -287,10 +283,7 @@ class Peer:
         self._transport.close()
 
     def fail_calls(self, reason: Exception | None = None) -> None:
-        """Fail the calls in flight, because the other side will answer no more.
-
-        For owners with `on_eof`: requests of the other side can still be answered.
-        """
+        """Fail the calls in flight: for owners with `on_eof`, who still answer what is open."""
         why = str(reason) if reason else "the other side closed it"
         self.lost_calls += self._calls.fail_all(why)
 

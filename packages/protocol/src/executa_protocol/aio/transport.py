@@ -52,7 +52,8 @@ class Transport(Protocol):
     def write(self, frame: bytes) -> None:
         """Queue one whole frame. Frames of one loop tick leave together.
 
-        Raises `WriteQueueFull`, having queued nothing, and `ConnectionLost`.
+        Raises `WriteQueueFull`, having queued nothing, and `ConnectionLost`. An empty queue
+        takes any frame, because how long one may be is decided elsewhere.
         """
         ...
 

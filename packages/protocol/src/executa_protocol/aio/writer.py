@@ -79,7 +79,7 @@ class FdWriter:
             msg = "the outgoing stream is closed"
             raise ConnectionLost(msg, written=False)
         queued = self.queued + len(frame)
-        if queued - self._withdrawn > self._limit:
+        if queued - self._withdrawn > self._limit and self.queued > self._withdrawn:
             raise WriteQueueFull(self.queued - self._withdrawn, self._limit)
         self.queued = queued
         if queued > WRITE_HIGH_WATER:

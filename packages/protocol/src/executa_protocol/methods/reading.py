@@ -129,7 +129,7 @@ class Shape(Generic[T]):
             raise InvalidParams(self._fault, str(fault), path=fault.path) from None
 
     def _hinted(self, text: bytes) -> bool:
-        return any(hint in text for hint in self._hints)
+        return any(text.find(hint) >= 0 for hint in self._hints)
 
     def _loosen(self, members: Members, reader: Reader) -> None:
         """Bring the field's spellings to ours. Of duplicate keys only the last is here."""
