@@ -211,6 +211,24 @@ async def test_a_request_that_still_waits_in_the_queue_is_taken_back(make_rig: M
         await big.result()
 
 
+async def test_an_abandoned_request_that_still_waits_in_the_queue_is_taken_back_too(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(patience=QUICK)
+    rig.add("--manifest", json.dumps({"host_capabilities": []}), "--deaf")
+    await rig.host.start("raw")
+    big = rig.host.begin("raw", "echo", {"value": {"text": "x" * 300_000}})
+    waiting = asyncio.ensure_future(rig.host.invoke("raw", "echo", {"value": {}}))
+    await rig.until(lambda _: len(rig.seen(transcript.InvokeStarted)) == 2)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await soon(waiting)
+    assert rig.seen(transcript.CancelEnded)[0].outcome == "confirmed"
+    await rig.host.stop("raw")
+    with pytest.raises(ConnectionLost):
+        await big.result()
+
+
 # --- Without a handle ------------------------------------------------------------------------
 
 

@@ -24,10 +24,10 @@ GET = {"key": "k", "scope": "tool"}
 class Long:
     """An invoke that runs for as long as a test wants, on a clock that the test moves."""
 
-    def __init__(self, make_rig: MakeRig, *rules: FaultRule) -> None:
+    def __init__(self, make_rig: MakeRig, *rules: FaultRule, ttl: float = TOKEN_TTL) -> None:
         self.clock = HostClock()
         self.model = ScriptedModel()
-        config = StubConfig(faults=FaultConfig(rules=rules, seed=1))
+        config = StubConfig(faults=FaultConfig(rules=rules, seed=1), token_ttl=ttl)
         self.nexus = NexusStub(config, clock=self.clock, models=[self.model])
         self.rig: Rig = make_rig(self.nexus, clock=self.clock)
         self.rig.add()
@@ -84,6 +84,18 @@ async def test_tokens_are_renewed_thirty_seconds_before_they_expire_and_not_earl
     assert long.renewals == 4
     assert _codes(await long.finish(handle))[1] == 0
     assert long.clock.pending_count == 0
+
+
+async def test_tokens_that_hardly_live_are_not_renewed_all_the_time(make_rig: MakeRig) -> None:
+    long = Long(make_rig, ttl=20)
+    handle = await long.begin(("storage/get", GET))
+    assert long.renewals == 1  # for the first call, whose token was as good as expired
+    long.renewed.clear()
+    for count in range(2, 10):
+        long.clock.advance(5)
+        await long.renewal()
+        assert long.renewals == count
+    assert _codes(await long.finish(handle))[1] == 0
 
 
 async def test_a_renewal_that_fails_is_tried_again(make_rig: MakeRig) -> None:

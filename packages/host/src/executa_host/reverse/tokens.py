@@ -20,7 +20,7 @@ from executa_protocol.nexus import InvokeGrant, Nexus, Token
 _log: Final = logging.getLogger(__name__)
 
 AGAIN_AFTER: Final = 5.0
-"""Seconds after a renewal that failed: several tries fit before the token expires."""
+"""Seconds between two renewals: several that fail fit before the token expires."""
 
 
 class Tokens:
@@ -37,7 +37,9 @@ class Tokens:
         """Renew the tokens of an invoke in time."""
         expiry = _expiry(invoke.grant)
         if expiry < math.inf:
-            self._schedule(invoke, expiry - TOKEN_RENEW_BEFORE)
+            # Of tokens that live no longer than that, not one renewal after the other.
+            soonest = self._runtime.clock.now() + AGAIN_AFTER
+            self._schedule(invoke, max(expiry - TOKEN_RENEW_BEFORE, soonest))
 
     def forget(self, invoke: ActiveInvoke) -> None:
         """The invoke has ended, and its tokens with it."""
