@@ -68,8 +68,14 @@ class RecordingPoster:
 class Rig:
     """An engine on a file. `reopen` ends it as a crash would, and begins another."""
 
-    def __init__(self, path: Path, settings: EngineSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: EngineSettings = SETTINGS,
+        store_class: type[SqliteStore] = SqliteStore,
+    ) -> None:
         self.path = path
+        self.store_class = store_class
         self.settings = settings
         self.clock = ManualClock()
         self.runner = ScriptedRunner()
@@ -79,7 +85,7 @@ class Rig:
         self.engine: Engine
 
     async def __aenter__(self) -> Self:
-        self.store = await SqliteStore.open(self.path, synchronous="NORMAL")
+        self.store = await self.store_class.open(self.path, synchronous="NORMAL")
         self.engine = Engine(
             self.store,
             self.runner,

@@ -24,7 +24,7 @@ from executa_host.actions.records import (
     EventRecord,
     Transaction,
 )
-from executa_host.actions.store import Store
+from executa_host.actions.store import Store, end_of
 from executa_protocol.chunks import ChunkKind
 from executa_protocol.errors import UsageError
 from executa_protocol.moves import IllegalMove
@@ -160,6 +160,19 @@ class ActionsContract:
         assert lost.current is not None
         assert lost.current.record.state is S.QUEUED
         assert (await stored(store, old.record.action_id)).record.cursor == "a2"
+
+    async def test_an_attempt_that_was_overtaken_cannot_write_into_the_next(
+        self, store: Store
+    ) -> None:
+        action_id = (await accepted(store)).record.action_id
+        first = await go(store, action_id, S.QUEUED, S.RUNNING)
+        second = await go(store, action_id, S.QUEUED, S.RUNNING)
+        assert second.record.state is first.record.state
+
+        late = await store.apply(move(first, "chunk", AT, Piece(ChunkKind.DATA)))
+        assert not late.won
+        assert not (await step(store, first, S.COMPLETED)).won
+        assert (await step(store, second, S.COMPLETED)).won
 
     async def test_of_many_moves_of_one_action_at_once_one_wins(self, store: Store) -> None:
         action = await go(store, (await accepted(store)).record.action_id, S.QUEUED)
@@ -352,8 +365,12 @@ class LogsContract:
             store.watch(action.record.action_id) as mine,
             store.watch(session.session_id) as sessions,
             store.watch(other.record.action_id) as others,
+            store.watch(end_of(action.record.action_id)) as end,
         ):
             await step(store, action, S.QUEUED)
+            assert not end.is_set()
             assert mine.is_set()
             assert sessions.is_set()
             assert not others.is_set()
+            await go(store, action.record.action_id, S.EXPIRED)
+            assert end.is_set()

@@ -16,6 +16,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 
 from executa_host import Host, PluginSpec
 from executa_host.actions.engine import Engine
+from executa_host.actions.faults import ActionsError, Code
 from executa_host.actions.interface import Outcome
 from executa_host.actions.records import ActionState, Context, Mode, Observability
 from executa_host.actions.requests import ALL_SCOPES, Caller, Include, Submission, submission
@@ -201,3 +202,12 @@ async def test_the_callers_trace_goes_on_in_the_spans_of_the_invoke(tmp_path: Pa
 async def test_many_actions_at_once_on_one_plugin(engine: Engine) -> None:
     outcomes = await asyncio.gather(*(run(engine, "flip", text=f"{n}") for n in range(100)))
     assert sorted(output(outcome)[::-1] for outcome in outcomes) == sorted(map(str, range(100)))
+
+
+async def test_a_plugin_that_does_not_start_is_worth_a_retry(engine: Engine) -> None:
+    with pytest.raises(ActionsError) as refused:
+        await engine.submit(ME, submission("broken.tool"))
+    assert refused.value.code is Code.CAPABILITY_UNAVAILABLE
+    assert refused.value.retryable
+    for unknown in ("nobody.tool", "worker.nothing", "worker", "worker.", ".flip", ""):
+        assert await engine.capability(ME, unknown) is None

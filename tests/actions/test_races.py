@@ -5,14 +5,15 @@ said; that one of them wins, and that the record says which, always holds.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from executa_host.actions.faults import ActionsError, Code
-from executa_host.actions.interface import Opened, Submitted
+from executa_host.actions.interface import EventPage, Opened, Submitted
+from executa_host.actions.operations import Operation
 from executa_host.actions.records import ActionRecord, ActionState, Approval, Mode
 from executa_host.actions.requests import Submission
 from executa_host.actions.sqlite import SqliteStore
@@ -20,9 +21,10 @@ from executa_host.actions.store import StoreLocked
 from executa_protocol.actions import CancelOutcome
 from executa_protocol.chunks import ChunkFollower, ChunkKind
 from tests.actions.rig import ANA, BOSS, Rig
-from tests.actions.scripted import ScriptedRun, raw
+from tests.actions.scripted import PATIENCE, ScriptedRun, raw
 
 S = ActionState
+T = TypeVar("T")
 ROUNDS = 12
 
 in_both_orders = pytest.mark.parametrize("turned", [False, True])
@@ -248,6 +250,99 @@ async def test_close_against_submit(rig: Rig) -> None:
             assert submitted.code is Code.SESSION_ENDED
     for run in rig.runner.runs:
         run.answer()
+
+
+class HoldingStore(SqliteStore):
+    """A store whose answers to some steps are on their way for as long as a test likes."""
+
+    held = ""
+    reads = 0
+
+    async def apply(self, operation: Operation[T]) -> T:
+        answer = await super().apply(operation)
+        if operation.step == self.held:
+            self.waits.set()
+            await self.go_on.wait()
+        return answer
+
+    async def events(self, subject: str, after: str, limit: int) -> EventPage:
+        self.reads += 1
+        return await super().events(subject, after, limit)
+
+    def hold(self, step: str) -> None:
+        """Hold answers to `step` until `go_on` is set."""
+        self.held = step
+        self.waits, self.go_on = asyncio.Event(), asyncio.Event()
+
+
+@pytest.fixture
+async def holding(tmp_path: Path) -> AsyncIterator[tuple[Rig, HoldingStore]]:
+    """An engine that can be made to hear late of what it did."""
+    async with Rig(tmp_path / "holding.db", store_class=HoldingStore) as rig:
+        store = rig.store
+        assert isinstance(store, HoldingStore)
+        yield rig, store
+        await rig.check()
+
+
+async def test_a_decision_is_about_what_is_on_disk_not_about_what_was_heard_of(
+    holding: tuple[Rig, HoldingStore],
+) -> None:
+    rig, store = holding
+    store.hold("request_approval")
+    record = await rig.submit("p.wire")
+    async with asyncio.timeout(PATIENCE):
+        await store.waits.wait()
+        await rig.engine.approve(BOSS, record.action_id)
+    store.go_on.set()
+    (await rig.runner.begun(record.action_id)).answer()
+    assert (await rig.outcome(record.action_id)).action.state is S.COMPLETED
+
+
+async def test_a_cancellation_reaches_an_attempt_whose_claim_was_not_heard_of_yet(
+    holding: tuple[Rig, HoldingStore],
+) -> None:
+    rig, store = holding
+    store.hold("claim")
+    record = await rig.submit("p.send")
+    async with asyncio.timeout(PATIENCE):
+        await store.waits.wait()
+        asked = await rig.engine.cancel(ANA, record.action_id)
+    store.go_on.set()
+    outcome = await rig.outcome(record.action_id)
+
+    assert asked.state is S.CANCELLING
+    assert outcome.action.state is S.CANCELLED
+    assert not rig.runner.runs  # it was never begun, so there is nothing to be unsure of
+
+
+async def test_a_completion_that_was_not_heard_of_yet_is_not_cancelled(
+    holding: tuple[Rig, HoldingStore],
+) -> None:
+    rig, store = holding
+    action_id, run = await rig.running("p.send")
+    store.hold("complete")
+    run.answer()
+    async with asyncio.timeout(PATIENCE):
+        await store.waits.wait()
+        record = await rig.engine.cancel(ANA, action_id)
+    store.go_on.set()
+    assert record.state is S.COMPLETED
+
+
+async def test_a_follower_reads_when_there_is_something_to_read_and_not_all_the_time(
+    holding: tuple[Rig, HoldingStore],
+) -> None:
+    rig, store = holding
+    action_id, run = await rig.running(mode=Mode.STREAMING)
+    head = (await rig.events(action_id))[-1].cursor
+    before = store.reads
+    waiting = asyncio.ensure_future(rig.engine.events(ANA, action_id, head, wait=30))
+    for _ in range(50):
+        await rig.store.counts()
+    assert store.reads <= before + 1
+    run.answer()
+    assert (await waiting).events
 
 
 async def test_two_engines_on_one_file(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ async def _attempt(board: Board, item: Item, stream: Stream) -> Ended:
     if record.expires_at_ms:
         timeout = min(timeout, record.expires_at_ms - board.now())
     raw = await board.input_of(item)
-    if item.state is _S.CANCELLING:
+    if item.state is not _S.RUNNING:  # it was cancelled before it could begin
         return Ended(kind="cancelled", written=False)
     if timeout <= 0:
         return Ended(kind="timed_out", written=False)
@@ -104,7 +104,10 @@ async def _finish(board: Board, item: Item, ended: Ended, steps: tuple[Step, ...
     try:
         return await board.move(item, made)
     except UsageError as fault:
-        # Nothing that a tool says may keep its action from ending.
+        # Nothing that a tool says may keep its action from ending: neither what it showed on
+        # the way, nor its answer.
+        if steps:
+            return await _finish(board, item, ended, ())
         error = ActionError(Code.INVALID_REQUEST, f"the outcome cannot be kept: {fault}")
         failed = Verdict(state=_S.FAILED, error=error)
         return await board.move(item, end(stored, failed, now))

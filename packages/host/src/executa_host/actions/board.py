@@ -168,9 +168,12 @@ class Board:
         item = self.items.get(stored.record.action_id)
         if item is None:
             return self.unlisted(stored)
+        self._catch_up(item, stored)
+        return item
+
+    def _catch_up(self, item: Item, stored: Stored) -> None:
         if cursor_number(stored.record) > cursor_number(item.stored.record):
             self._remember(item, stored)
-        return item
 
     @staticmethod
     def kept(given: Raw) -> Raw | None:
@@ -199,9 +202,11 @@ class Board:
         """Make a move and take over what came of it; whether it was this one that won (R-42)."""
         answer = await self.store.apply(made)
         if answer.won:
-            item.stored = after(item.stored, made, answer.fence, answer.events, answer.chunks)
+            # Every move logs something: whoever read of it, or of a later one, came first.
+            if answer.events > cursor_number(item.stored.record):
+                item.stored = after(item.stored, made, answer.fence, answer.events, answer.chunks)
         elif answer.current is not None:
-            self._remember(item, answer.current)
+            self._catch_up(item, answer.current)
         if answer.missing or item.state in TERMINAL:
             self._forget(item)
         return answer.won

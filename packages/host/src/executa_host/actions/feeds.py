@@ -16,6 +16,7 @@ from executa_host.actions.interface import ActionPage, EventPage, Outcome
 from executa_host.actions.operations import Stored
 from executa_host.actions.records import ActionRecord, ActionView
 from executa_host.actions.requests import ActionQuery, Caller, Include, Scope
+from executa_host.actions.store import end_of
 from executa_host.actions.timing import wait_for
 from executa_protocol.actions import TERMINAL
 from executa_protocol.ids import is_action_id, is_session_id
@@ -74,7 +75,7 @@ class Feeds:
         """See `Actions.result`."""
         access.require(caller, Scope.READ)
         check_wait(wait)
-        with self._store.watch(action_id) as bell:
+        with self._store.watch(end_of(action_id)) as bell:
             deadline = self._board.clock.monotonic() + wait
             while True:
                 bell.clear()

@@ -5,6 +5,7 @@ rests, and the next start asks it again.
 """
 
 import asyncio
+from typing import Final
 
 from executa_host.actions.contracts import Capability, capability_of
 from executa_host.actions.faults import Code, Unavailable
@@ -14,6 +15,9 @@ from executa_host.spec import PluginSpec
 from executa_protocol.errors import ExecutaError
 from executa_protocol.manifest import Manifest
 
+_KEPT: Final = 1024
+"""Manifests, by plugin and user, whose contracts are kept ready."""
+
 
 class HostCatalog:
     """A `Catalog` of `host`. `configured` are settings by ``PLUGIN.TOOL`` or ``PLUGIN.*``."""
@@ -21,7 +25,7 @@ class HostCatalog:
     def __init__(self, host: Host, configured: dict[str, CapabilityConfig] | None = None) -> None:
         self._host = host
         self._configured = configured or {}
-        self._made: dict[str, tuple[Manifest, dict[str, Capability]]] = {}
+        self._made: dict[tuple[str, str], tuple[Manifest, dict[str, Capability]]] = {}
 
     async def find(self, name: str, user_id: str) -> Capability | None:
         """See `Catalog.find`."""
@@ -51,7 +55,8 @@ class HostCatalog:
 
     async def _of(self, spec: PluginSpec, user_id: str) -> dict[str, Capability]:
         manifest = await self._host.start(spec.name, user_id=user_id)
-        made = self._made.get(spec.name)
+        key = (spec.name, user_id)
+        made = self._made.get(key)
         if made is not None and made[0] is manifest:
             return made[1]
         capabilities = {
@@ -60,5 +65,7 @@ class HostCatalog:
             )
             for tool in manifest.tools
         }
-        self._made[spec.name] = (manifest, capabilities)
+        if len(self._made) >= _KEPT:
+            self._made.clear()
+        self._made[key] = (manifest, capabilities)
         return capabilities

@@ -298,5 +298,3 @@ class Prune(Operation[Pruned], kw_only=True):
 AnyOperation = (
     Accept | Move | OpenSession | Attach | Rotate | CloseSession | Settle | CallbackTried | Prune
 )
-SINGLE: tuple[type, ...] = (OpenSession, Attach, Rotate, CloseSession, Settle, CallbackTried, Prune)
-"""Operations that are rare, and applied one after the other."""

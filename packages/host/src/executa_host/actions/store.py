@@ -35,6 +35,11 @@ CALLBACKS: Final = "callbacks"
 """The subject whose bell rings when a callback is to be delivered."""
 
 
+def end_of(action_id: str) -> str:
+    """The subject whose bell rings when an action has ended, and for nothing before that."""
+    return f"{action_id} ended"
+
+
 class StoreError(ExecutaError):
     """A store cannot be used."""
 

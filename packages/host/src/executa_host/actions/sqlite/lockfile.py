@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from executa_host.actions.store import StoreLocked
+from executa_host.actions.store import StoreError, StoreLocked
 
 
 class FileLock:
@@ -19,12 +19,16 @@ class FileLock:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.read(descriptor, 32).decode(errors="replace").strip()
             os.close(descriptor)
             who = f"process {holder}" if holder else "another process"
             msg = f"{self.path.with_suffix('')} is in use by {who}; one engine per file"
             raise StoreLocked(msg) from None
+        except OSError as fault:
+            os.close(descriptor)
+            msg = f"{self.path} cannot be locked: {fault}"
+            raise StoreError(msg) from fault
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
         self._descriptor = descriptor

@@ -15,6 +15,7 @@ from executa_host.actions.operations import Attested, Decided, Operation, Piece,
 from executa_host.actions.sqlite import values
 from executa_host.actions.sqlite.rows import json_text, tally_of
 from executa_host.actions.sqlite.values import Row
+from executa_host.actions.store import end_of
 from executa_protocol.actions import TERMINAL, ActionState
 from executa_protocol.receipts import Receipt, ReceiptKind, issue
 from executa_protocol.sessions import ENDED, SessionState, check_move, view
@@ -172,6 +173,8 @@ class Work:
                 if action.session is not None:
                     shows = action.session.count(old, step)
                 action.state = step
+                if step in TERMINAL:
+                    self.touched.add(end_of(action.action_id))
                 tail = ("state", step, why or None, action.attempt, None, None, None)
             self._event(action, at_ms, tail)
             if action.session is not None:
