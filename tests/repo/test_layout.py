@@ -32,6 +32,7 @@ FLOW = {
     "executa_sdk": {"executa_protocol"},
     "executa_nexus_stub": {"executa_protocol"},
     "executa_host": {"executa_protocol"},
+    "executa_conformance": {"executa_protocol"},
 }
 
 MAX_LINES = 350

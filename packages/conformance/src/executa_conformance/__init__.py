@@ -1,0 +1,1 @@
+"""Conformance checks for plugins and hosts over stdio, and for the HTTP sides."""
