@@ -1,0 +1,1 @@
+"""The part of `docs/` that is made from code: `python -m scripts.docs`."""
