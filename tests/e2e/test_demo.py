@@ -26,7 +26,7 @@ COUNTS = (
 def _executa(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*EXECUTA, *arguments],
-        cwd=ROOT,
+        cwd=options.pop("cwd", ROOT),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -53,6 +53,31 @@ def test_json_lines_end_with_ok_and_counts_above_zero() -> None:
     assert len(nested) == totals["nested_tool_calls"]
 
 
+def test_durable_work_goes_on_after_the_host_was_killed() -> None:
+    totals, events = _totals()
+    durable = totals["durable"]
+    assert (durable["kills"], durable["attempts"]) == (1, 2)
+    assert (durable["approved"], durable["cancelled"]) == (1, 1)
+    steps = [event["step"] for event in events if event["event"] == "durable"]
+    assert steps == [
+        *("served", "submitted", "killed", "served", "resumed", "refused", "verified"),
+        *("pending", "approved", "cancelled", "stopped"),
+    ]
+    records = [event["record"] for event in events if event["event"] == "action_event"]
+    chunks = [record["chunk"] for record in records if "chunk" in record]
+    (streamed,) = {event["action_id"] for event in events if event.get("step") == "submitted"}
+    carried = [chunk for chunk in chunks if chunk["action_id"] == streamed]
+    assert [chunk["sequence"] for chunk in carried] == list(range(1, len(carried) + 1))
+    assert {chunk["attempt"] for chunk in carried} == {1, 2}
+    assert carried[-1]["kind"] == "end"
+
+
+def test_the_demo_needs_no_clone_of_the_repository(tmp_path: Path) -> None:
+    done = _executa("demo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["ok"] is True
+
+
 def test_the_timeline_tells_who_called_whom_and_what_was_refused() -> None:
     done = _executa("demo", env={**os.environ, "NO_COLOR": "1", "COLUMNS": "40"})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,6 +89,10 @@ def test_the_timeline_tells_who_called_whom_and_what_was_refused() -> None:
         "frame final",
         "budget used",
         "ended after stdin with code 0",
+        "SIGKILL after",
+        "no gap, no repeat",
+        "grace approved it",
+        "the plugin confirmed the cancellation",
         "Every step did what it should",
     ):
         assert words in done.stdout
@@ -156,6 +185,21 @@ def test_ctrl_c_is_clean(running: "subprocess.Popen[str]") -> None:
     _, errors = running.communicate(timeout=30)
     assert running.returncode in (0, 130)  # 0 if it was quicker
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_stopped_takes_its_host_with_it(
+    running: "subprocess.Popen[str]", number: signal.Signals
+) -> None:
+    assert running.stdout is not None
+    told = (json.loads(line) for line in running.stdout)
+    served = next(event for event in told if event.get("step") == "served")
+    running.send_signal(number)
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(served["pid"], 0)
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(running: "subprocess.Popen[str]") -> None:

@@ -1,22 +1,33 @@
 """`executa demo`: the whole of it in a minute, on your own file.
 
-Starts a nexus, the host and two plugins, briefs a file, and checks that every step did what
-it should. What is shown are the host's trace events; what is done is in `demo_steps`.
+Starts a nexus, the host and two plugins, briefs a file, then serves durable actions from a
+process that is killed, and checks that every step did what it should. What is shown are the
+host's trace events and the events of actions; what is done is in `demo_steps` and
+`demo_durable`.
 """
 
+import tempfile
 import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from cyclopts import Parameter
 from msgspec import to_builtins
 
+from executa_host.actions.records import EventRecord
 from executa_host.cli import exits
-from executa_host.cli.demo_steps import COUNTED, PLUGINS, Demo
+from executa_host.cli.action_views import event_line
+from executa_host.cli.demo_durable import DurablePart
+from executa_host.cli.demo_steps import COUNTED, Demo
 from executa_host.cli.nexuses import Kind
 from executa_host.cli.output import Screen, write_json, write_line
+from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
 from executa_host.cli.timeline import Timeline
+from executa_host.cli.watching import watch
 from executa_protocol.transcript import AnyEvent, encode_event
 
 
@@ -31,25 +42,48 @@ def demo(
         str, Parameter(help="Have nexus fail on purpose, such as seed=7; steps are tried again.")
     ] = "",
 ) -> int:
-    """Brief a text file with two plugins, end to end, and show who called whom."""
-    examples = find_examples()
-    text_file = file or examples.parent / "README.md"
-    if not text_file.is_file():
-        raise exits.Stop(f"{text_file} is no file; name one with --file", exits.USAGE)
+    """Brief a text file with two plugins, then lose a host in the middle of durable work.
+
+    It takes a few seconds, needs no network, and shows who called whom.
+    """
     show: Show = ShowJson() if json else ShowTimeline()
-    totals = run(Demo(examples, text_file.resolve(), show, nexus, faults).run())
+    with _text(file) as text_file:
+        totals = run(_both(text_file, show, nexus, faults))
     show.end(totals)
     return exits.OK if totals["ok"] else exits.FAILED
 
 
-def find_examples() -> Path:
-    """The folder with the example plugins: above the working directory, or above this file."""
-    for start in (Path.cwd(), Path(__file__)):
-        for folder in (start, *start.parents):
-            if all((folder / "examples" / name / "plugin.py").is_file() for name in PLUGINS):
-                return folder / "examples"
-    msg = "the example plugins are not here; run the demo inside a clone of the repository"
-    raise exits.Stop(msg, exits.USAGE)
+async def _both(file: Path, show: "Show", nexus: Kind, faults: str) -> dict[str, Any]:
+    """The brief, then durable work; what both came to."""
+    started = time.monotonic()
+    totals = await Demo(file, show, nexus, faults).run()
+    durable, failures = await DurablePart(show).run()
+    failures = [*totals.pop("failures"), *failures]
+    seconds = round(time.monotonic() - started, 3)
+    counted = {**totals, "ok": not failures, "durable": durable}
+    return {**counted, "seconds": seconds, "failures": failures}
+
+
+@contextmanager
+def _text(given: Path | None) -> Generator[Path]:
+    """The file to brief: what was given, a clone's README, else what this package says of itself.
+
+    Raises `exits.Stop`.
+    """
+    if given is not None:
+        if not given.is_file():
+            raise exits.Stop(f"{given} is no file; name one with --file", exits.USAGE)
+        yield given.resolve()
+        return
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        readme = folder / "README.md"
+        if readme.is_file() and (folder / "packages" / "host").is_dir():
+            yield readme
+            return
+    with tempfile.TemporaryDirectory(prefix="executa-demo-") as folder:
+        readme = Path(folder) / "README.md"
+        readme.write_text(str(metadata("executa-host").json["description"]), encoding="utf-8")
+        yield readme
 
 
 class Show(Protocol):
@@ -65,6 +99,18 @@ class Show(Protocol):
 
     def fault(self, fault: dict[str, Any]) -> None:
         """A fault that was injected, and how it was answered."""
+        ...
+
+    def fact(self, text: str, facts: dict[str, Any]) -> None:
+        """Something was done or found: a sentence for a person, members for a program."""
+        ...
+
+    def action_event(self, event: EventRecord) -> None:
+        """One event of an action's or a session's log."""
+        ...
+
+    async def follow(self, events: AsyncGenerator[EventRecord]) -> None:
+        """Such events, until there are no more."""
         ...
 
     def end(self, totals: dict[str, Any]) -> None:
@@ -83,6 +129,16 @@ class ShowJson:
 
     def fault(self, fault: dict[str, Any]) -> None:
         write_json({"event": "fault", **fault})
+
+    def fact(self, text: str, facts: dict[str, Any]) -> None:
+        write_json({"event": "durable", **facts})
+
+    def action_event(self, event: EventRecord) -> None:
+        print_json({"event": "action_event", "record": event})
+
+    async def follow(self, events: AsyncGenerator[EventRecord]) -> None:
+        async for event in events:
+            self.action_event(event)
 
     def end(self, totals: dict[str, Any]) -> None:
         write_json(to_builtins(totals))
@@ -105,12 +161,24 @@ class ShowTimeline:
         where = f"{fault['endpoint']}, call {fault['call']}"
         self._print(f"  {fault['kind']} at {where}: {fault['answered']}", "yellow")
 
+    def fact(self, text: str, facts: dict[str, Any]) -> None:
+        self._print(text, "cyan")
+
+    def action_event(self, event: EventRecord) -> None:
+        self._screen.print(event_line(event), soft_wrap=True)
+
+    async def follow(self, events: AsyncGenerator[EventRecord]) -> None:
+        await watch(events, self._screen)
+
     def end(self, totals: dict[str, Any]) -> None:
         for failure in totals["failures"]:
             self._print(f"✗ {failure}", "red")
         counts = ", ".join(f"{totals[name]} {name.replace('_', ' ')}" for name in COUNTED)
         verdict = "Every step did what it should" if totals["ok"] else "The demo failed"
         refused = f"{totals['refused']} refused as they had to be"
+        durable = totals["durable"]
+        if "events" in durable:
+            counts += f", {durable['events']} durable events over {durable['kills']} crash"
         style = "bold green" if totals["ok"] else "bold red"
         self._print(f"{verdict}: {counts}, {refused}.", style)
 

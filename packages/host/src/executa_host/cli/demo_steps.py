@@ -5,13 +5,13 @@ is called here may be called twice.
 """
 
 import asyncio
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from executa_host.cli.demo_plugins import command_of
 from executa_host.cli.nexuses import Cloud, Injected, Kind, open_cloud
 from executa_host.cli.timeline import clean
 from executa_host.host import Host
@@ -48,8 +48,7 @@ class StepFailed(ExecutaError):
 class Demo:
     """The steps, in order, and the counts of what happened meanwhile."""
 
-    def __init__(self, examples: Path, file: Path, show: "Show", kind: Kind, faults: str) -> None:
-        self._examples = examples
+    def __init__(self, file: Path, show: "Show", kind: Kind, faults: str) -> None:
         self._file = file
         self._show = show
         self._kind: Kind = kind
@@ -65,8 +64,7 @@ class Demo:
         async with open_cloud(self._kind, self._faults) as cloud:
             async with Host(cloud.nexus, trace=self._take) as host:
                 for name in PLUGINS:
-                    plugin = str(self._examples / name / "plugin.py")
-                    host.add(PluginSpec(name=name, command=(sys.executable, plugin)))
+                    host.add(PluginSpec(name=name, command=command_of(name)))
                 await self._walk(host)
                 self._show.say("Stop: stdin is closed, and the plugins leave by themselves")
             injected = await self._tell_faults(cloud)
@@ -138,37 +136,37 @@ class Demo:
         outcome = await host.invoke(
             "brief", "brief", {"path": str(self._file), "question": question}
         )
-        _insist(outcome.success, f"brief.brief failed: {outcome.error}")
+        insist(outcome.success, f"brief.brief failed: {outcome.error}")
         data, ledger = outcome.data, outcome.ledger
         self._show.say(f"   summary: {clean(data['summary'])}")
         self._show.say(f"   answer:  {clean(data['answer'])}")
-        _insist(1 <= data["pieces"] <= 6, f"the brief took {data['pieces']} pieces")
-        _insist(bool(data["summary"]), "the summary is empty")
-        _insist("notebook.recall" in data["tools_called"], "the run did not call the notebook")
-        _insist("two minutes" in data["answer"], "the answer does not come from the notebook")
-        _insist(ledger.sampling_calls == data["pieces"], "the ledger counts other samplings")
-        _insist(ledger.frames == data["frames"], "the ledger counts other frames")
+        insist(1 <= data["pieces"] <= 6, f"the brief took {data['pieces']} pieces")
+        insist(bool(data["summary"]), "the summary is empty")
+        insist("notebook.recall" in data["tools_called"], "the run did not call the notebook")
+        insist("two minutes" in data["answer"], "the answer does not come from the notebook")
+        insist(ledger.sampling_calls == data["pieces"], "the ledger counts other samplings")
+        insist(ledger.frames == data["frames"], "the ledger counts other frames")
 
     async def _gist(self, host: Host) -> None:
         text = f"The demo has briefed {self._file.name}. It took a moment."
         gist = await self._invoke(host, "brief", "gist", text=text)
-        _insist(bool(gist), "brief.gist gave nothing")
+        insist(bool(gist), "brief.gist gave nothing")
 
     async def _overreach(self, host: Host) -> None:
         told = await self._invoke(host, "brief", "overreach")
         as_it_should = told.get("code") == STORAGE_NOT_GRANTED
         as_it_should = as_it_should and told["missing"]["step"] == "manifest"
-        _insist(as_it_should, f"brief.overreach was answered otherwise: {told}")
+        insist(as_it_should, f"brief.overreach was answered otherwise: {told}")
 
     async def _recall(self, host: Host) -> None:
         found = await self._invoke(host, "notebook", "recall", query="plants")
-        _insist(found == [PLANTS], f"recall gave {found}")
+        insist(found == [PLANTS], f"recall gave {found}")
         nothing = await self._invoke(host, "notebook", "recall", query="zeppelin")
-        _insist(nothing == [], f"recall gave {nothing}")
+        insist(nothing == [], f"recall gave {nothing}")
 
     async def _invoke(self, host: Host, plugin: str, tool: str, **arguments: Any) -> Any:
         outcome = await host.invoke(plugin, tool, arguments)
-        _insist(outcome.success, f"{plugin}.{tool} failed: {outcome.error}")
+        insist(outcome.success, f"{plugin}.{tool} failed: {outcome.error}")
         return outcome.data
 
     def _check(self, otherwise: str, *, holds: bool) -> None:
@@ -231,7 +229,8 @@ class Demo:
         return "the invoke was refused before the plugin heard of it, and tried again"
 
 
-def _insist(holds: bool, otherwise: str) -> None:
+def insist(holds: bool, otherwise: str) -> None:
+    """Raise `StepFailed` unless something holds."""
     if not holds:
         raise StepFailed(otherwise)
 
