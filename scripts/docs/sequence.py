@@ -97,18 +97,24 @@ def draw(text: str) -> str:
     height = _BOX + _ROW * (len(diagram.rows) + 1)
     width = right - left
     parts = [
-        f'<svg class="sequence" role="img" viewBox="{left:.0f} 0 {width:.0f} {height}" '
-        f'style="max-width:{width:.0f}px;width:100%" fill="none" stroke="currentColor" '
-        'font-family="sans-serif" font-size="13" xmlns="http://www.w3.org/2000/svg">',
+        _open(
+            "svg",
+            role="img",
+            viewBox=f"{left:.0f} 0 {width:.0f} {height}",
+            style=f"max-width:{width:.0f}px;width:100%",
+            fill="none",
+            stroke="currentColor",
+            font_family="sans-serif",
+            font_size=13,
+            xmlns="http://www.w3.org/2000/svg",
+        ),
         f"<title>{escape(_told(diagram))}</title>",
     ]
     for name, label in diagram.names.items():
         half = _half(label)
         parts += [
-            f'<line x1="{at[name]:.0f}" y1="{_BOX}" x2="{at[name]:.0f}" y2="{height}" '
-            'stroke-opacity="0.35"/>',
-            f'<rect x="{at[name] - half:.0f}" y="1" width="{2 * half:.0f}" height="{_BOX - 2}" '
-            'rx="4"/>',
+            _line(at[name], _BOX, at[name], height, stroke_opacity=0.35),
+            _tag("rect", x=at[name] - half, y=1, width=2 * half, height=_BOX - 2, rx=4),
             _text(at[name], _BOX - 10, label),
         ]
     for number, row in enumerate(diagram.rows, start=1):
@@ -155,30 +161,40 @@ def _edges(diagram: Diagram, at: dict[str, float]) -> tuple[float, float]:
 
 
 def _message(row: Message, at: dict[str, float], y: int) -> list[str]:
-    dashes = ' stroke-dasharray="5 4"' if row.answers else ""
+    dashes = {"stroke_dasharray": "5 4"} if row.answers else {}
     start, end = at[row.source], at[row.target]
     if start == end:
         out = start + _LOOP
         path = f"M{start:.0f} {y - 12} H{out:.0f} V{y} H{start + 2:.0f}"
         middle = out + 6 + len(row.text) * _CHAR / 2
-        return [f'<path d="{path}"{dashes}/>', _head(start, y, -1), _text(middle, y - 2, row.text)]
+        drawn = _tag("path", d=path, **dashes)
+        return [drawn, _head(start, y, -1), _text(middle, y - 2, row.text)]
     way = 1 if end > start else -1
-    line = f'<line x1="{start:.0f}" y1="{y}" x2="{end - way * 2:.0f}" y2="{y}"{dashes}/>'
+    line = _line(start, y, end - way * 2, y, **dashes)
     return [line, _head(end, y, way), _text((start + end) / 2, y - 6, row.text)]
 
 
 def _head(x: float, y: int, way: int) -> str:
     back = x - way * 8
     points = f"{x:.0f},{y} {back:.0f},{y - 4} {back:.0f},{y + 4}"
-    return f'<polygon points="{points}" fill="currentColor" stroke="none"/>'
+    return _tag("polygon", points=points, fill="currentColor", stroke="none")
 
 
 def _note(row: Note, at: dict[str, float], y: int) -> list[str]:
     middle = (at[row.first] + at[row.last]) / 2
     half = max(_half(row.text), abs(at[row.last] - at[row.first]) / 2 + _PADDING)
     return [
-        f'<rect x="{middle - half:.0f}" y="{y - 20}" width="{2 * half:.0f}" height="26" rx="4" '
-        'fill="currentColor" fill-opacity="0.08" stroke-opacity="0.35"/>',
+        _tag(
+            "rect",
+            x=middle - half,
+            y=y - 20,
+            width=2 * half,
+            height=26,
+            rx=4,
+            fill="currentColor",
+            fill_opacity=0.08,
+            stroke_opacity=0.35,
+        ),
         _text(middle, y - 3, row.text),
     ]
 
@@ -188,10 +204,25 @@ def _half(text: str) -> float:
 
 
 def _text(x: float, y: int, text: str) -> str:
-    return (
-        f'<text x="{x:.0f}" y="{y}" text-anchor="middle" fill="currentColor" stroke="none">'
-        f"{escape(text)}</text>"
-    )
+    start = _open("text", x=x, y=y, text_anchor="middle", fill="currentColor", stroke="none")
+    return f"{start}{escape(text)}</text>"
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, **more: float | str) -> str:
+    return _tag("line", x1=x1, y1=y1, x2=x2, y2=y2, **more)
+
+
+def _tag(element: str, **attributes: float | str) -> str:
+    return _open(element, **attributes).removesuffix(">") + "/>"
+
+
+def _open(element: str, **attributes: float | str) -> str:
+    """A start tag; numbers are written with as few digits as a drawing needs."""
+    words = [
+        f'{key.replace("_", "-")}="{value if isinstance(value, str) else format(value, ".4g")}"'
+        for key, value in attributes.items()
+    ]
+    return f"<{' '.join([element, *words])}>"
 
 
 def _told(diagram: Diagram) -> str:
