@@ -1,24 +1,19 @@
-"""``python -m benchmarks``: list the suites, run them, keep the figures as JSON."""
+"""``python -m benchmarks``: list the suites, run them, compare runs, report them."""
 
-import asyncio
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-import msgspec
-import uvloop
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from benchmarks import roundtrip, waiting
-from benchmarks.harness import Report, Scale, environment
-from benchmarks.soak import SEED, run_soak
-from benchmarks.tables import show
+from benchmarks import arguments, suites, tables
+from benchmarks.execution import execute
+from benchmarks.goals import exit_code
+from benchmarks.model import Document, encode
+from benchmarks.scale import SEED, Scale
 
-Suite = Callable[[Scale], Coroutine[Any, Any, Report]]
-
-SUITES: Final[dict[str, Suite]] = {"roundtrip": roundtrip.run, "waiting": waiting.run}
+STANDARD_OUTPUT: Final = "-"
 
 app = App(name="python -m benchmarks", help="Benchmarks that check every answer.")
 
@@ -27,35 +22,36 @@ app = App(name="python -m benchmarks", help="Benchmarks that check every answer.
 def list_suites() -> None:
     """List the suites with a line each."""
     console = Console()
-    for name, suite in SUITES.items():
-        console.print(f"{name:<12} {(suite.__doc__ or '').splitlines()[0]}")
+    for name in suites.NAMES:
+        console.print(f"{name:<12} {suites.describe(name)}", highlight=False, markup=False)
 
 
 @app.command
 def run(
-    *suites: Annotated[str, Parameter(help="Suites to run; all without any.")],
-    quick: Annotated[bool, Parameter(negative="", help="Fewer rounds.")] = False,
-    json: Annotated[str, Parameter(help="Write JSON to this file, or to stdout with -.")] = "",
+    *names: Annotated[str, Parameter(help="Suites to run; all without any.")],
+    quick: Annotated[
+        bool, Parameter(negative="", help="Few and short rounds: under three minutes for all.")
+    ] = False,
+    json: Annotated[
+        str, Parameter(help="Write JSON to this file, or to standard output without one.")
+    ] = "",
 ) -> int:
-    """Run suites, print their tables, and fail if an answer was wrong."""
-    unknown = [name for name in suites if name not in SUITES]
-    console = Console(stderr=json == "-")
+    """Run suites, print their tables, and hold them against the goals.
+
+    The exit code is 1 if an answer was wrong, or if a full run misses a must; 2 for a
+    suite that there is not.
+    """
+    console = tables.console(stderr=json == STANDARD_OUTPUT)
+    unknown = [name for name in names if name not in suites.NAMES]
     if unknown:
-        console.print(f"no suite is named {unknown[0]!r}; there are {', '.join(SUITES)}")
+        told = f"no suite is named {unknown[0]!r}; there are {', '.join(suites.NAMES)}"
+        Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
         return 2
-    reports: list[Report] = []
-    for name in suites or SUITES:
-        with console.status(f"{name}: measuring"):
-            reports.append(uvloop.run(_guarded(SUITES[name], Scale.quick() if quick else Scale())))
-        show(console, reports[-1])
-    document = {"environment": environment(), "quick": quick, "reports": reports}
-    encoded = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    if json == "-":
-        sys.stdout.buffer.write(encoded + b"\n")
-    elif json:
-        Path(json).write_bytes(encoded + b"\n")
-        console.print(f"figures are in {json}")
-    return 0
+    scale = Scale.quick() if quick else Scale()
+    document = execute(names or suites.NAMES, scale, console)
+    tables.show_goals(console, document)
+    _keep(document, json, console)
+    return exit_code(document)
 
 
 @app.command
@@ -67,14 +63,26 @@ def soak(
     json: Annotated[bool, Parameter(negative="", help="Print one JSON object.")] = False,
 ) -> int:
     """Load a host with many plugins, kills, time-outs and cancels; nothing may be lost."""
+    from benchmarks.soak import run_soak  # noqa: PLC0415 - brings the host along
+
     return run_soak(plugins, seconds, seed=seed, json=json)
 
 
-async def _guarded(suite: Suite, scale: Scale) -> Report:
-    """No suite may hang for ever."""
-    async with asyncio.timeout(900):
-        return await suite(scale)
+def _keep(document: Document, json: str, console: Console) -> None:
+    if json == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(encode(document))
+        sys.stdout.buffer.flush()
+    elif json:
+        Path(json).write_bytes(encode(document))
+        console.print(f"the figures are in {json}", highlight=False, markup=False)
+
+
+def main(tokens: list[str] | None = None) -> int:
+    """The exit code of a command line."""
+    given = sys.argv[1:] if tokens is None else tokens
+    result = app(arguments.spelled_out(given), result_action="return_value")
+    return result if isinstance(result, int) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(app())
+    sys.exit(main())

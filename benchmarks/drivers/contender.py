@@ -1,0 +1,48 @@
+"""What a contender is to a driver: something that is opened and then asked to do a task."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+Call = Callable[[int], Awaitable[None]]
+"""One operation with its number; raises `WrongAnswer` if the answer is not right."""
+
+Options = dict[str, Any]
+
+
+class Task(Struct, frozen=True):
+    """What one operation does. `kind` is for instance ``echo``, of `size` bytes.
+
+    `count` is how many there are of what one operation repeats: sampling calls of an
+    invoke, frames of a run.
+    """
+
+    kind: str = "echo"
+    size: int = 200
+    count: int = 1
+
+
+class Opened(Protocol):
+    """A contender that is ready. `servers` are the processes at its other side."""
+
+    @property
+    def servers(self) -> Sequence[int]: ...
+
+    def call(self, task: Task) -> Call:
+        """The operation of a task. Raises `UsageError` for a kind it does not know."""
+        ...
+
+
+Open = Callable[[Options], AbstractAsyncContextManager[Opened]]
+"""How a contender is opened; what it reads of the options is its own."""
+
+
+def text(number: int, size: int) -> str:
+    """The text of operation `number`, of `size` ASCII characters; no two look the same."""
+    head = f"{number:08d}"
+    return (head + _FILLER * (size // len(_FILLER) + 1))[: max(size, len(head))]
+
+
+_FILLER = "lorem ipsum dolor sit amet "

@@ -1,0 +1,75 @@
+"""Several drivers at once, those that cannot be opened noted in the report."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+from msgspec import Struct
+
+from benchmarks.drivers.contender import Options, Task
+from benchmarks.drivers.parent import Driver, driver
+from benchmarks.model import Absent, Report, Row, WrongAnswer
+from benchmarks.rounds import Series, Trial, alternate, missing
+from benchmarks.scale import Scale
+
+
+class Wanted(Struct, frozen=True):
+    """A contender to open: `name` in tables, `contender` in the registry."""
+
+    name: str
+    contender: str
+    options: Options = {}
+    core: int = -1
+
+
+class Ask(Struct, frozen=True):
+    """A task with so many calls in flight, for the opened contender `of` (by default `name`)."""
+
+    name: str
+    task: Task
+    in_flight: int = 1
+    of: str = ""
+
+
+class Pool:
+    """Opened drivers by the name they have in tables.
+
+    ::
+
+        async with Pool(report) as pool:
+            await pool.open(Wanted("mcp", "mcp"))
+            series = await pool.rounds("64 in flight", [Ask("mcp", Task(), 64)], scale)
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._stack = AsyncExitStack()
+        self.drivers: dict[str, Driver] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def open(self, *wanted: Wanted) -> None:
+        """Open contenders one after the other."""
+        for one in wanted:
+            opening = driver(one.contender, one.options, core=one.core)
+            try:
+                self.drivers[one.name] = await self._stack.enter_async_context(opening)
+            except Absent as absence:
+                missing(self._report, one.name, str(absence))
+            except WrongAnswer as fault:
+                self._report.rows.append(Row("opening", one.name, void=str(fault)))
+
+    async def rounds(self, condition: str, asks: Sequence[Ask], scale: Scale) -> Series:
+        """Alternating rounds of what is asked of contenders that are there."""
+        trials: list[Trial] = []
+        for ask in asks:
+            found = self.drivers.get(ask.of or ask.name)
+            if found is not None:
+                take = found.taking(ask.task, ask.in_flight, scale.seconds)
+                warm_up = found.taking(ask.task, ask.in_flight, scale.seconds * scale.warm_up)
+                trials.append(Trial(ask.name, take, warm_up if scale.warm_up else None))
+        return await alternate(condition, trials, scale.rounds, self._report)
