@@ -1,9 +1,9 @@
-"""One TOML file for a host: its plugins, its nexus and its limits.
+"""One TOML file for a host: its plugins, its nexus, its limits, its durable actions and its API.
 
-Owns what may stand in the file and what it means; `config_reading` words the faults, and
-`config_secrets` finds what the file only names. Relative paths are relative to the file's
-folder, which is also where plugins run unless they say otherwise. ``examples/host.toml``
-shows every name.
+Owns what may stand in the file and what it means; `config_actions` and `config_serve` own a
+table each, `config_reading` words the faults, and `config_secrets` finds what the file only
+names. Relative paths are relative to the file's folder, which is also where plugins run unless
+they say otherwise. ``examples/host.toml`` shows every name.
 """
 
 import os
@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
 
+from executa_host.config_actions import ActionsConfig, read_actions
 from executa_host.config_reading import ConfigError, Fault, Table
 from executa_host.config_secrets import Secrets
+from executa_host.config_serve import ServeConfig, read_serve
 from executa_host.nexus.direct import in_process
 from executa_host.nexus.http import KEY_ENV, HttpNexus, NexusTimeouts, read_base
 from executa_host.nexus.narrowed import NarrowedNexus, Narrowing
 from executa_host.patience import Patience
 from executa_host.spec import PluginSpec
+from executa_host.transcripts.recorder import Recorder
 from executa_protocol.errors import UsageError
 from executa_protocol.limits import MAX_TOOL_TIMEOUT, STARTS_AT_ONCE
 from executa_protocol.nexus import Caps, Nexus
@@ -78,6 +81,8 @@ class HostConfig(Struct, frozen=True, kw_only=True):
     starts_at_once: int = STARTS_AT_ONCE
     idle_after: float | None = None
     patience: Patience = Patience()
+    actions: ActionsConfig = ActionsConfig()
+    serve: ServeConfig = ServeConfig()
     hide_env: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
 
@@ -86,14 +91,17 @@ class HostConfig(Struct, frozen=True, kw_only=True):
         nexus = self.nexus.build()
         return NarrowedNexus(nexus, self.narrowed) if self.narrowed else nexus
 
-    def build(self, *, trace: Trace | None = None) -> "Host":
+    def build(self, *, trace: Trace | None = None, recorder: Recorder | None = None) -> "Host":
         """A host that knows every plugin of the file and closes its nexus with itself.
 
+        `recorder` writes a transcript of it, without the secrets of the file.
         Raises `UsageError` for a nexus that cannot be had.
         """
         # Not above: the host offers `from_config` and would import itself.
         from executa_host.host import Host  # noqa: PLC0415
 
+        if recorder is not None and self.nexus.key:
+            recorder.know("key", self.nexus.key)
         host = Host(
             self.build_nexus(),
             strict=self.strict,
@@ -103,6 +111,7 @@ class HostConfig(Struct, frozen=True, kw_only=True):
             idle_after=self.idle_after,
             starts_at_once=self.starts_at_once,
             patience=self.patience,
+            recorder=recorder,
         )
         for spec in self.plugins:
             host.add(spec)
@@ -154,6 +163,10 @@ class _Reading:
         host.finish()
         patience = _seconds(root.table("limits"), Patience.__struct_fields__)
         nexus = self._nexus(root.table("nexus"))
+        actions = read_actions(
+            root.table("actions"), self._secrets, self._base, strict=found["strict"]
+        )
+        serve = read_serve(root.table("serve"), self._base)
         plugins = root.table("plugins")
         specs = [
             spec for name in plugins.names() if (spec := self._plugin(plugins, name)) is not None
@@ -165,6 +178,8 @@ class _Reading:
             nexus=nexus,
             narrowed=self._narrowed,
             patience=Patience(**patience),
+            actions=actions,
+            serve=serve,
             hide_env=(*hidden, *sorted(self._secrets.named)),
             unset=tuple(sorted(self._secrets.unset)),
             **found,
@@ -185,6 +200,7 @@ class _Reading:
         spec_options: dict[str, Any] = {
             "cwd": str(self._base / Path(table.text("cwd", ".")).expanduser()),
             "env": env,
+            "secret_env": tuple(name for name in env if env[name] in self._secrets.given),
             "env_mode": env_mode,
             "hide_env": table.texts("hide_env", _NAMES),
             "type": table.choice("type", ("program", "binary"), "program"),
@@ -235,12 +251,7 @@ class _Reading:
     def _key(self, table: Table) -> str:
         if "key" not in table:
             return self._environ.get(KEY_ENV, "")
-        key = self._secrets.read(table, "key")
-        source = table.take("key")
-        if key is None and isinstance(source, dict) and "env" in source:
-            # Unlike a credential it is wanted by whoever wrote this, now and always.
-            table.fault("key", f"the environment variable {source['env']} is not set")
-        return key or ""
+        return self._secrets.wanted(table, "key")
 
 
 def _seconds(table: Table, names: Iterable[str]) -> dict[str, float]:

@@ -24,7 +24,8 @@ class Secrets:
     """Reads secrets for one configuration file, whose folder is `base`.
 
     `named` are the environment variables that were named: plugins do not inherit them
-    (R-27). `unset` are those that are not set: what they were for counts as not given.
+    (R-27). `unset` are those that are not set: what they were for counts as not given. `given`
+    are the secrets themselves.
     """
 
     def __init__(self, base: Path, environ: Mapping[str, str]) -> None:
@@ -32,19 +33,36 @@ class Secrets:
         self._environ = environ
         self.named: set[str] = set()
         self.unset: set[str] = set()
+        self.given: set[str] = set()
 
     def read(self, table: Table, name: str) -> str | None:
         """The secret that a member names; None if it gives none or the member is at fault."""
         value: object = table.take(name)
         if isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
             ((kind, where),) = cast("dict[str, Any]", value).items()
-            if isinstance(where, str) and where:
+            if isinstance(where, str) and where and kind in ("env", "file"):
                 if kind == "env":
-                    return self._from_env(where)
-                if kind == "file":
-                    return self._from_file(table, name, where)
+                    secret = self._from_env(where)
+                else:
+                    secret = self._from_file(table, name, where)
+                if secret:
+                    self.given.add(secret)
+                return secret
         table.fault(name, f"expected {_SOURCES}; a secret itself does not belong into this file")
         return None
+
+    def wanted(self, table: Table, name: str) -> str:
+        """The same for a secret that whoever wrote the file wants now and always: that there is
+        none is a fault, too."""
+        value = self.read(table, name)
+        source: object = table.take(name)
+        if value is None and isinstance(source, dict):
+            variable = cast("dict[str, Any]", source).get("env")
+            if isinstance(variable, str) and variable in self.unset:
+                table.fault(name, f"the environment variable {variable} is not set")
+        elif value == "":
+            table.fault(name, "the file is empty")
+        return value or ""
 
     def credentials(self, table: Table) -> dict[str, str]:
         """The credentials of a plugin that this host gives; the others are nexus's."""

@@ -107,6 +107,9 @@ class Connection:
             raise
         self.pid = self._process.pid
         self._transport = FdTransport(self._process.stdout_fd, self._process.stdin_fd)
+        recorder, user = runtime.recorder, self.telling.user
+        record = None if recorder is None else recorder.process(spec, user, launch, env)
+        self._record = record
         self.peer = Peer(
             self._transport,
             self,
@@ -114,6 +117,7 @@ class Connection:
             first_id=HANDSHAKE_ID,
             load_pointer=self._load_pointer if spec.file_transport else None,
             on_eof=self._heard_last,
+            tap=None if record is None else record.tap,
         )
         self.emit(transcript.Spawned(at=time.time(), pid=self.pid, launch=launch))
         self.peer.start()
@@ -175,7 +179,10 @@ class Connection:
         self.gate.clear()
 
     async def _load_pointer(self, pointer: Message) -> Message:
-        return await self._private_dir.load(pointer, self.reader, cwd=self.spec.cwd)
+        message = await self._private_dir.load(pointer, self.reader, cwd=self.spec.cwd)
+        if self._record is not None:
+            self._record.file(message)
+        return message
 
     # --- Down ---------------------------------------------------------------------------
 

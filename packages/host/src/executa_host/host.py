@@ -29,6 +29,7 @@ from executa_host.reverse.gateway import Gateway
 from executa_host.reverse.routes import routes
 from executa_host.reverse.tokens import Tokens
 from executa_host.runtime import LOCAL_USER, Runtime
+from executa_host.transcripts.recorder import Recorder
 from executa_protocol import codec
 from executa_protocol.limits import STARTS_AT_ONCE
 from executa_protocol.nexus import AppContext, Nexus
@@ -50,7 +51,8 @@ class Host(Administration):
     `idle_after` the seconds after which an idle process is stopped, and its agent sessions
     with it (None: never), `starts_at_once` how many plugins start at the same time.
     `patience` holds all time-outs; `clock` and `jitter` (numbers from 0 to 1) are there for
-    tests to replace.
+    tests to replace. `recorder` writes a transcript of every frame and event, and stays whose it
+    was: whoever made it closes it after the host.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Host(Administration):
         patience: Patience | None = None,
         clock: Clock | None = None,
         jitter: Callable[[], float] = random.random,
+        recorder: Recorder | None = None,
     ) -> None:
         runtime = Runtime(
             strict=strict,
@@ -75,6 +78,7 @@ class Host(Administration):
             idle_after=idle_after,
             starts_at_once=starts_at_once,
             jitter=jitter,
+            recorder=recorder,
         )
         if trace is not None:
             runtime.followers.follow(trace)
@@ -90,12 +94,14 @@ class Host(Administration):
         self._calls = Calls(self._plugins, invoker, runtime)
 
     @classmethod
-    def from_config(cls, path: str | Path, *, trace: Trace | None = None) -> "Host":
+    def from_config(
+        cls, path: str | Path, *, trace: Trace | None = None, recorder: Recorder | None = None
+    ) -> "Host":
         """The host that a configuration file describes. Raises `ConfigError`, `UsageError`."""
         # Not above: a configuration builds its host, and would import itself.
         from executa_host.config import read_config  # noqa: PLC0415
 
-        return read_config(path).build(trace=trace)
+        return read_config(path).build(trace=trace, recorder=recorder)
 
     async def __aenter__(self) -> Self:
         return self

@@ -102,6 +102,8 @@ class Invoker:
         except TimeoutError:
             raise InvokeTimeout("nexus did not open the invoke in time", written=False) from None
         connection.grants = active.grant.grants
+        if self._runtime.recorder is not None:
+            self._runtime.recorder.know_grant(active.grant)
         if active.parent is None:
             active.own_budget = Budget(active.grant.caps)
         self._tokens.watch(active)

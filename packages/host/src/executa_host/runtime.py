@@ -11,6 +11,7 @@ from executa_host.bounds import Bounds
 from executa_host.clock import Clock, SystemClock
 from executa_host.followers import Followers
 from executa_host.patience import Patience
+from executa_host.transcripts.recorder import Recorder
 from executa_protocol.limits import STARTS_AT_ONCE
 from executa_protocol.transcript import AnyEvent
 
@@ -24,6 +25,7 @@ class Runtime:
     `starts` bounds how many plugins start at the same time. `hidden` are names of
     environment variables that no plugin gets (R-27). `idle_after` are the seconds after
     which an idle process is stopped, None for never. `jitter` gives numbers from 0 to 1.
+    `recorder` writes down everything, if there is one.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Runtime:
         idle_after: float | None = None,
         starts_at_once: int = STARTS_AT_ONCE,
         jitter: Callable[[], float] = random.random,
+        recorder: Recorder | None = None,
     ) -> None:
         self.strict = strict
         self.clock: Clock = clock or SystemClock()
@@ -45,6 +48,9 @@ class Runtime:
         self.starts = asyncio.Semaphore(starts_at_once)
         self.jitter = jitter
         self.followers = Followers()
+        self.recorder = recorder
+        if recorder is not None:
+            self.followers.follow(recorder.take)
         self.bounds = Bounds()
         self.background = Background(self.bounds)
 

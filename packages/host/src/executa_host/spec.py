@@ -38,6 +38,7 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     program and its arguments. `cwd` defaults to the host's own. `env` is added to the
     user's environment (R-27). `type` ``binary`` marks a one-file program that unpacks
     itself on its first launch. `executa_tool_id` is the id that nexus knows it by.
+    `secret_env` names members of `env` that no transcript may show.
     `tool_timeouts` are seconds by tool and override the manifest. `file_transport` is
     off for plugins whose files this host cannot see (R-12). `idle_after` are the seconds
     without an invoke after which its process is stopped, as the host has it when None.
@@ -49,6 +50,7 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     env: dict[str, str] = field(default_factory=dict[str, str])
     env_mode: Literal["user", "minimal"] = "user"
     hide_env: tuple[str, ...] = ()
+    secret_env: tuple[str, ...] = ()
     type: Literal["program", "binary"] = "program"
     executa_tool_id: str = ""
     credentials: dict[str, str] = field(default_factory=dict[str, str])

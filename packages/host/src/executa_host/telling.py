@@ -23,7 +23,7 @@ _QUOTED: Final = 3
 class Telling:
     """Tells of one process of `plugin`. `reader` reads its spellings and tells what it tolerates.
 
-    `stderr` is to be fed with what it writes there.
+    `stderr` is to be fed with what it writes there, `user` is how events name the user.
     """
 
     def __init__(self, runtime: Runtime, plugin: str, user_id: str) -> None:
@@ -34,12 +34,12 @@ class Telling:
         self.stderr = StderrLog(limit, self._said, self._unsaid)
         self._noises = RateLimit(NOISE_PER_SECOND, monotonic)
         self._plugin = plugin
-        self._user = runtime.shown_user(user_id)
+        self.user = runtime.shown_user(user_id)
 
     def emit(self, event: AnyEvent) -> None:
         """Give an event of this plugin to whoever follows."""
         event.plugin = self._plugin
-        event.user_id = self._user
+        event.user_id = self.user
         self.followers.emit(event)
 
     def diagnostic(self, found: Diagnostic) -> None:

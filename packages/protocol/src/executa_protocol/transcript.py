@@ -7,7 +7,7 @@ after redaction.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -171,10 +171,33 @@ class Stderr(Event, tag="stderr"):
     line: str
 
 
+class ActionAttempt(Event, tag="action"):
+    """An attempt of a durable action began, as the invoke `invoke_id`; `attempt` counts from 1."""
+
+    action_id: str
+    attempt: int
+    invoke_id: str
+
+
 class Frame(Event, tag="frame"):
-    """A line that crossed the wire, redacted; `direction` is the plugin's: in or out."""
+    """A line that crossed the wire, redacted; `direction` is the plugin's: in or out.
+
+    `line` is the line if it is JSON, else `text` is what it looked like; a line too long to be
+    kept has its `sha256` instead, in hexadecimal, of what would stand here. `bytes` is how long
+    it was without its LF. `id` is the message's own, `method` that of a request, a notification,
+    or of the request that it answers; `invoke_id` the invoke that it belongs to, as far as it
+    says or is known. `file` marks the content of a response file (R-12), which crossed the wire
+    as a pointer.
+    """
 
     direction: Literal["in", "out"]
+    kind: Literal["request", "response", "error", "notification", "other"] = "other"
+    method: str = ""
+    id: Raw | UnsetType = UNSET
+    invoke_id: str = ""
+    bytes: int = 0
+    file: bool = False
+    sha256: str = ""
     line: Raw | UnsetType = UNSET
     text: str | UnsetType = UNSET
 
@@ -195,8 +218,51 @@ AnyEvent = (
     | Progress
     | Noise
     | Stderr
+    | ActionAttempt
     | Frame
 )
+
+FORMAT: Final = "executa-transcript"
+FORMAT_VERSION: Final = 1
+"""Rises when a reader of the version before would misread what is written."""
+
+
+class Header(Struct, tag_field="event", tag="transcript", omit_defaults=True, kw_only=True):
+    """The first line of a transcript. `protocol` is the revision of the wire that is recorded.
+
+    `at` is when it began, `host` who wrote it, `command` the command line, redacted.
+    """
+
+    format: str
+    version: int
+    protocol: str
+    at: float
+    host: str = ""
+    command: tuple[str, ...] = ()
+
+
+class Stamp(Struct, omit_defaults=True):
+    """What stands on every other line beside the event.
+
+    `n` counts lines from 1, the header apart; `t` is seconds on a monotonic clock since the
+    header; `launch` is which process of its plugin it is about, 0 for none.
+    """
+
+    n: int
+    t: float
+    launch: int = 0
+
+
+class End(Struct, tag_field="event", tag="end", omit_defaults=True, kw_only=True):
+    """The last line of a transcript that was not cut off. `lines` is how many it ends, header
+    and end apart, and `dropped` how many could not be kept because the disk was too slow."""
+
+    at: float
+    n: int = 0
+    t: float = 0.0
+    lines: int = 0
+    dropped: int = 0
+
 
 Trace = Callable[[AnyEvent], None]
 """Whoever follows a host gets one of these. It must not raise or block."""

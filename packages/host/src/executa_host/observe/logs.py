@@ -44,6 +44,7 @@ _LEVELS: Final[dict[type, int]] = {
     transcript.Progress: logging.DEBUG,
     transcript.Noise: logging.WARNING,
     transcript.Stderr: logging.INFO,
+    transcript.ActionAttempt: logging.DEBUG,
     transcript.Frame: logging.DEBUG,
 }
 _STATES: Final = {"unhealthy", "restarting", "faulted"}

@@ -81,6 +81,8 @@ class Tokens:
             _log.warning("tokens of invoke %s were not renewed: %s", invoke.invoke_id, fault)
             self._schedule(invoke, self._runtime.clock.now() + AGAIN_AFTER)
             raise
+        if self._runtime.recorder is not None:
+            self._runtime.recorder.know_grant(invoke.grant)
         self.watch(invoke)
 
     # --- The timer -----------------------------------------------------------------------
