@@ -35,7 +35,7 @@ def executa(
 ) -> "subprocess.CompletedProcess[str]":
     """Run the command line; it never shows a traceback."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.api.command", *words],
+        [sys.executable, "-m", "executa_host.cli", *words],
         cwd=ROOT,
         input=stdin,
         capture_output=True,
@@ -67,7 +67,8 @@ class Served:
         self.url = ""
 
     def __enter__(self) -> Self:
-        self.start()
+        if self._process is None:
+            self.start()
         return self
 
     def __exit__(
@@ -80,13 +81,17 @@ class Served:
             self.signal(signal.SIGKILL if fault else signal.SIGTERM)
             self.ended()
 
-    def start(self, *options: str, port: int = 0) -> None:
-        """Start it, and wait until it takes requests."""
-        words = ["serve", "--config", str(self.config), "--store", str(self.store)]
-        words += ["--port", str(port), "--json", *options]
+    def start(self, *options: str, port: int | None = 0, store: bool = True) -> None:
+        """Start it, and wait until it takes requests.
+
+        Without `port` and `store` they are what the configuration says.
+        """
+        words = ["serve", "--config", str(self.config), "--json", *options]
+        words += [] if port is None else ["--port", str(port)]
+        words += ["--store", str(self.store)] if store else []
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.api.command", *words],
+                [sys.executable, "-m", "executa_host.cli", *words],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from executa_host.actions.requests import ALL_SCOPES
-from executa_host.cli import app as application
-from tests.api import command
 from tests.api.served import Served
 from tests.api.shell import Shell
 
@@ -27,7 +25,6 @@ def shell(
     served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Shell:
     """As a person with an ordinary key."""
-    monkeypatch.setattr(application, "build", command.build)
     monkeypatch.setenv("COLUMNS", "200")
     for name, value in served.environment().items():
         monkeypatch.setenv(name, value)

@@ -6,15 +6,12 @@ from pathlib import Path
 import pytest
 
 from executa_host.actions.requests import Scope
-from executa_host.cli import app as application
 from executa_host.keys import KeyFile, keys_beside
-from tests.api import command
 from tests.api.shell import Shell
 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.setattr(application, "build", command.build)
     monkeypatch.setenv("COLUMNS", "200")
     return Shell(capfd)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from executa_host import Host, InvokeRefused, InvokeTimeout
+from executa_host.actions.settings import Slots
 from executa_host.config import read_config
 from executa_host.nexus.http import HttpNexus, NexusTimeouts
 from executa_host.nexus.narrowed import NarrowedNexus, Narrowing
@@ -254,6 +255,12 @@ def test_the_example_shows_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
         *Patience.__struct_fields__,
         *NexusTimeouts.__struct_fields__,
         *Narrowing.__struct_fields__,
+        *("host", "port", "grace", "tls_certificate", "tls_key"),
+        *("store", "synchronous", "open_actions", "own_approvals", "settle_after"),
+        *("housekeeping_every", "expires_after", "age", "count", "key_outlives", "marker_age"),
+        *("allow", "timeout", "attempts", "base", "max", "effect", "modes", "approval"),
+        *("approvers", "approval_ttl", "retry", "actor", "subject", "tenant", "capabilities"),
+        *("user_id", *Slots.__struct_fields__),
     ]
     assert [name for name in names if f"{name} =" not in text and f".{name}]" not in text] == []
     assert os.environ["NOTEBOOK_API_KEY"] not in repr(config)

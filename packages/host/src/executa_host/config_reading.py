@@ -152,6 +152,20 @@ class Table:
             self._wrong(name, _KINDS[dict], value, None)
         return Table({}, self.at(name), self._faults)
 
+    def tables(self, name: str) -> "list[Table]":
+        """An array of tables, ``[[name]]``; none if it is not there."""
+        value: object = self.take(name)
+        items = cast("list[object]", value if isinstance(value, list) else [])
+        if value is not None and not (
+            isinstance(value, list) and all(isinstance(item, dict) for item in items)
+        ):
+            self._wrong(name, f"tables, [[{self.at(name)}]]", cast("object", value), None)
+            return []
+        return [
+            Table(cast("dict[str, Any]", item), f"{self.at(name)}[{place}]", self._faults)
+            for place, item in enumerate(items)
+        ]
+
     def _wrong(self, name: str, expected: str, value: object, default: T) -> T:
         self.fault(name, f"expected {expected}, got {shape_of(value)}")
         return default

@@ -90,7 +90,9 @@ def prepare(
         approval = msgspec.structs.replace(
             approval, decided_by=caller.principal, decided_at_ms=at_ms
         )
-    expires_in = milliseconds("$.expires_in_ms", submission.expires_in_ms, 0, EXPIRY_MAX)
+    expires_in = milliseconds(
+        "$.expires_in_ms", submission.expires_in_ms, settings.expires_after_ms, EXPIRY_MAX
+    )
     receipts: tuple[Attested, ...] = (
         receipting.acceptance(caller.tenant, caller.principal, contract.capability, terms),
     )

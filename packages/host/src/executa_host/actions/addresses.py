@@ -74,6 +74,24 @@ def is_allowed(
     return False
 
 
+def check_allowed(entry: str) -> None:
+    """Raise `UsageError` for an entry that `is_allowed` could never find: it is no host, no
+    ``host:port`` and no network."""
+    try:
+        ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        pass
+    else:
+        return
+    try:
+        parts = urlsplit(f"//{entry}")
+        plain = (parts.hostname or "") and parts.netloc == entry and parts.port != 0
+    except ValueError:
+        plain = False
+    if not plain or "@" in entry or any(c.isspace() for c in entry):
+        raise UsageError("expected a host, host:port or a network such as 10.0.0.0/8")
+
+
 def _address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
     try:
         return ipaddress.ip_address(host)

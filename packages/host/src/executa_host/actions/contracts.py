@@ -51,7 +51,8 @@ def capability_of(
 ) -> Capability:
     """The contract of a tool. `time_limit` are the seconds that its plugin's spec sets."""
     name = f"{plugin}.{tool.name}"
-    config = configured.get(name) or configured.get(f"{plugin}.*") or CapabilityConfig()
+    found = (configured.get(key) for key in (name, f"{plugin}.*", "*"))
+    config = next((each for each in found if each is not None), CapabilityConfig())
     effect = _set(config.effect, Effect(tool.effect))
     modes = (Mode.SYNC, Mode.ASYNC, Mode.STREAMING) if tool.streaming else (Mode.SYNC, Mode.ASYNC)
     seconds = tool.time_limit if time_limit is None else time_limit

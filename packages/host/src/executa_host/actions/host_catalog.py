@@ -20,7 +20,7 @@ _KEPT: Final = 1024
 
 
 class HostCatalog:
-    """A `Catalog` of `host`. `configured` are settings by ``PLUGIN.TOOL`` or ``PLUGIN.*``."""
+    """A `Catalog` of `host`. `configured` is what is set for capabilities: `CapabilityConfig`."""
 
     def __init__(self, host: Host, configured: dict[str, CapabilityConfig] | None = None) -> None:
         self._host = host

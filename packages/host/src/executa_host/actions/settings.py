@@ -3,16 +3,22 @@
 Owns the shapes and their defaults; reading them from a file is the configuration's business.
 """
 
+from typing import Literal
+
 from msgspec import UNSET, Struct, UnsetType, field
 
 from executa_host.actions import limits
 from executa_host.actions.records import Effect, Mode, Retry
 
+Synchronous = Literal["FULL", "NORMAL"]
+"""FULL: what is answered is on the disk. NORMAL: it survives the process, but not a power cut."""
+
 
 class CapabilityConfig(Struct, frozen=True, kw_only=True):
     """What is set for a capability beside its manifest entry; UNSET leaves that as it is.
 
-    Keys of `EngineSettings.capabilities` are ``PLUGIN.TOOL`` or ``PLUGIN.*``.
+    Keys of `EngineSettings.capabilities` are ``PLUGIN.TOOL``, ``PLUGIN.*`` or ``*``; the most
+    exact one counts, alone.
     """
 
     effect: Effect | UnsetType = UNSET
@@ -74,8 +80,11 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
-    """All of it. `strict` reads arguments as strict mode does. `own_approvals`: whether a
-    principal may decide about what it submitted itself."""
+    """All of it. `expires_after_ms` bounds an action whose submission says nothing, 0 does not.
+
+    `strict` reads arguments as strict mode does. `own_approvals`: whether a principal may
+    decide about what it submitted itself.
+    """
 
     slots: Slots = Slots()
     open_actions: int = limits.OPEN_ACTIONS
@@ -85,5 +94,6 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     retention: Retention = Retention()
     settle_after_ms: int = limits.SETTLE_AFTER
     housekeeping_every_ms: int = limits.HOUSEKEEPING_EVERY
+    expires_after_ms: int = 0
     own_approvals: bool = True
     strict: bool = False

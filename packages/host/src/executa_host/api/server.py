@@ -2,10 +2,11 @@
 
 Owns the order of an end: readiness says no, the engine takes no new work and lets what runs
 end, followers are told, then connections close. It listens on loopback unless it is told
-that it may be reached from elsewhere, since it speaks plain HTTP.
+that it may be reached from elsewhere, and speaks plain HTTP unless it is given TLS.
 """
 
 import ipaddress
+import ssl
 from types import TracebackType
 from typing import Self
 
@@ -24,8 +25,8 @@ from executa_protocol.errors import UsageError
 class ApiServer:
     """Serves an engine. Port 0 lets the system choose; `url` says what it chose.
 
-    Raises `UsageError` for an address beyond loopback unless `remote` allows it, and for one
-    that cannot be listened on.
+    `tls` has the certificate. Raises `UsageError` for an address beyond loopback unless
+    `remote` allows it, and for one that cannot be listened on.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class ApiServer:
         host: str = "127.0.0.1",
         port: int = 0,
         remote: bool = False,
+        tls: ssl.SSLContext | None = None,
         pace: Pace = DEFAULT_PACE,
         stop_seconds: float = STOP_SECONDS,
     ) -> None:
@@ -46,6 +48,7 @@ class ApiServer:
         self._actions = actions
         self._host = host
         self._port = port
+        self._tls = tls
         self._stop_seconds = stop_seconds
         self._lifeline = Lifeline()
         app = make_app(actions, keys, plugins, lifeline=self._lifeline, pace=pace)
@@ -60,14 +63,15 @@ class ApiServer:
     async def __aenter__(self) -> Self:
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            await web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls).start()
         except OSError as fault:
             await self._runner.cleanup()
             where = f"{self._host}:{self._port}"
             msg = f"cannot listen on {where}: {fault.strerror or fault}"
             raise UsageError(msg) from None
         host, port = self._runner.addresses[0][:2]
-        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._tls is None else "https"
+        self.url = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
         return self
 
     async def __aexit__(

@@ -5,6 +5,7 @@ new work is taken, what runs may end, followers are told; a second one does not 
 """
 
 import asyncio
+import math
 import os
 import signal
 from collections.abc import Coroutine, Generator, Sequence
@@ -17,7 +18,6 @@ from msgspec import Struct
 from rich.console import Console
 
 from executa_host.actions.engine import Engine
-from executa_host.actions.settings import EngineSettings
 from executa_host.actions.sqlite.store import SqliteStore
 from executa_host.actions.store import StoreError
 from executa_host.api.host_plugins import HostPlugins
@@ -27,19 +27,21 @@ from executa_host.cli import exits
 from executa_host.cli.output import write_line
 from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
-from executa_host.cli.stores import STORE_HELP, default_store
+from executa_host.cli.stores import STORE_HELP, default_store, named_store
 from executa_host.config import HostConfig, read_config
+from executa_host.config_serve import DEFAULT_PORT
 from executa_host.keys import KeyFile, keys_beside
 from executa_host.observe.logs import EventLog, log_to, stop_logging
 from executa_host.spec import PluginSpec
 
 DEFAULT_CONFIG: Final = "host.toml"
-DEFAULT_PORT: Final = 8717
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Wanted(Struct, frozen=True):
+    """The configuration with what the command line says otherwise."""
+
     config: HostConfig
     store: Path
     host: str
@@ -51,16 +53,19 @@ class _Wanted(Struct, frozen=True):
 def serve(
     *,
     config: Annotated[
-        Path, Parameter(help="The host's configuration: its plugins, its nexus.")
+        Path, Parameter(help="The host's configuration; what follows overrides it.")
     ] = Path(DEFAULT_CONFIG),
     store: Annotated[Path | None, Parameter(help=STORE_HELP)] = None,
     host: Annotated[
-        str, Parameter(help="Where to listen. Beyond loopback, put TLS in front of it.")
-    ] = "127.0.0.1",
-    port: Annotated[int, Parameter(help="0 lets the system choose.")] = DEFAULT_PORT,
+        str | None, Parameter(help="Where to listen; on 127.0.0.1 unless something says so.")
+    ] = None,
+    port: Annotated[
+        int | None, Parameter(help=f"0 lets the system choose. Default: {DEFAULT_PORT}.")
+    ] = None,
     grace: Annotated[
-        float, Parameter(help="Seconds that running work has to end when the host is stopped.")
-    ] = DRAIN_SECONDS,
+        float | None,
+        Parameter(help="Seconds that running work has to end when the host is stopped."),
+    ] = None,
     log: Annotated[Literal["keys", "json"], Parameter(help="The form of the log.")] = "keys",
     json: Annotated[bool, Parameter(negative="", help="Say where it listens as JSON.")] = False,
 ) -> int:
@@ -72,9 +77,20 @@ def serve(
     if not config.exists():
         msg = f"there is no configuration {config}; give one with --config"
         raise exits.Stop(msg, exits.USAGE)
-    if not 0 <= port < 2**16:
+    if port is not None and not 0 <= port < 2**16:
         raise exits.Stop(f"--port: {port} is not from 0 to 65535", exits.USAGE)
-    wanted = _Wanted(read_config(config), store or default_store(), host, port, grace, json)
+    if grace is not None and not 0 <= grace < math.inf:
+        raise exits.Stop(f"--grace: {grace:g} is no number of seconds", exits.USAGE)
+    found = read_config(config)
+    told = found.serve
+    wanted = _Wanted(
+        config=found,
+        store=store or named_store() or found.actions.store or default_store(),
+        host=told.host if host is None else host,
+        port=told.port if port is None else port,
+        grace=_first(grace, told.grace, DRAIN_SECONDS),
+        json=json,
+    )
     handler = log_to(style=log)
     try:
         return run(_serve(wanted))
@@ -88,10 +104,12 @@ async def _serve(wanted: _Wanted) -> int:
     with _signals() as asked:
         wanted.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
-            store = await stack.enter_async_context(await SqliteStore.open(wanted.store))
+            actions, tls = wanted.config.actions, wanted.config.serve.tls
+            context = None if tls is None else tls.context()
+            opened = await SqliteStore.open(wanted.store, synchronous=actions.synchronous)
+            store = await stack.enter_async_context(opened)
             host = await stack.enter_async_context(wanted.config.build(trace=EventLog()))
-            settings = EngineSettings(strict=wanted.config.strict)
-            engine = await stack.enter_async_context(Engine.on_host(host, store, settings))
+            engine = await stack.enter_async_context(Engine.on_host(host, store, actions.settings))
             keys = KeyFile(keys_beside(wanted.store))
             server = ApiServer(
                 engine,
@@ -100,6 +118,7 @@ async def _serve(wanted: _Wanted) -> int:
                 host=wanted.host,
                 port=wanted.port,
                 remote=True,
+                tls=context,
             )
             await stack.enter_async_context(server)
             _say(wanted, server.url, keys)
@@ -139,6 +158,11 @@ async def _until(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
         raise fault
 
 
+def _first(*values: float | None) -> float:
+    """The first that is given."""
+    return next((value for value in values if value is not None), 0.0)
+
+
 def _specs(config: HostConfig) -> Sequence[PluginSpec]:
     """The plugins as the file has them now."""
     return read_config(config.file).plugins
@@ -156,9 +180,9 @@ def _say(wanted: _Wanted, url: str, keys: KeyFile) -> None:
             style="yellow",
             markup=False,
         )
-    if not is_loopback(wanted.host):
+    if not is_loopback(wanted.host) and wanted.config.serve.tls is None:
         told.print(
             "other machines reach this address, and keys cross the network readable: "
-            "put TLS in front of it",
+            "set serve.tls_certificate and serve.tls_key, or put TLS in front of it",
             style="yellow",
         )

@@ -11,11 +11,17 @@ STORE_HELP: Final = (
 )
 
 
+def named_store() -> Path | None:
+    """The store that the environment names, if it does."""
+    given = os.environ.get(STORE_ENV, "")
+    return Path(given) if given else None
+
+
 def default_store() -> Path:
     """The store of this user."""
-    given = os.environ.get(STORE_ENV, "")
-    if given:
-        return Path(given)
+    named = named_store()
+    if named is not None:
+        return named
     state = os.environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
     return folder / "executa" / "actions.db"

@@ -194,6 +194,9 @@ def _read(answer: bytes, kind: type[T]) -> T:
 
 def _unreachable(fault: Exception) -> Unreachable:
     """In words without the URL, whose query may hold a cursor."""
+    if isinstance(fault, aiohttp.ClientSSLError):
+        words = f"no TLS with {fault.host}:{fault.port}: {_tls_reason(fault)}"
+        return Unreachable(words, written=False)
     if isinstance(fault, aiohttp.ClientConnectorError):
         where = f"{fault.host}:{fault.port}"
         number = fault.os_error.errno or 0  # below 0 where a name is not known
@@ -202,6 +205,15 @@ def _unreachable(fault: Exception) -> Unreachable:
     if isinstance(fault, TimeoutError):
         return Unreachable("no answer came in time")
     return Unreachable(f"the connection broke: {type(fault).__name__}")
+
+
+def _tls_reason(fault: aiohttp.ClientSSLError) -> str:
+    """Why, such as that a certificate is self-signed; SSL_CERT_FILE names one to trust."""
+    cause: BaseException = fault.os_error
+    if isinstance(fault, aiohttp.ClientConnectorCertificateError):
+        cause = fault.certificate_error
+    reason = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or str(cause)
+    return f"the certificate or the protocol does not fit ({reason})"
 
 
 def _seconds(text: str) -> float:

@@ -12,19 +12,17 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import aiosqlite
 
 from executa_host.actions.limits import BUSY_MS, WAL_PAGES
+from executa_host.actions.settings import Synchronous
 from executa_host.actions.sqlite.migrate import check_version
 from executa_host.actions.store import StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-Synchronous = Literal["FULL", "NORMAL"]
-"""FULL: what is answered is on the disk. NORMAL: it survives the process, but not a power cut."""
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 """The first with strict tables; also needed: upserts, RETURNING and UPDATE FROM."""

@@ -13,9 +13,10 @@ from executa_host.actions.limits import READERS
 from executa_host.actions.operations import Operation, Stored
 from executa_host.actions.records import ChunkRecord, ReceiptRecord, SessionRecord
 from executa_host.actions.requests import ActionQuery, SessionQuery
+from executa_host.actions.settings import Synchronous
 from executa_host.actions.sqlite import checks, lane, queries, rows, writer
 from executa_host.actions.sqlite.backup import back_up
-from executa_host.actions.sqlite.lane import Lane, Synchronous
+from executa_host.actions.sqlite.lane import Lane
 from executa_host.actions.sqlite.lockfile import FileLock
 from executa_host.actions.sqlite.migrate import migrate, migrations
 from executa_host.actions.sqlite.writer import Writer
