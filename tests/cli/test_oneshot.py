@@ -1,45 +1,16 @@
 """`executa describe`, `invoke`, `health` and `why`: output, exit codes, and words for bad input."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-NOTEBOOK = "examples/notebook"
-RAW = ("--", sys.executable, "tests/support/raw_plugin.py")
-
-
-def _executa(*words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(
-        [sys.executable, "-m", "executa_host.cli", *words],
-        cwd=ROOT,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def _json(*words: str) -> tuple[int, dict[str, Any]]:
-    done = _executa(*words, "--json") if "--" not in words else _executa(*_with_json(words))
-    (line,) = done.stdout.splitlines()
-    return done.returncode, json.loads(line)
-
-
-def _with_json(words: tuple[str, ...]) -> tuple[str, ...]:
-    cut = words.index("--")
-    return (*words[:cut], "--json", *words[cut:])
+from tests.cli.shell import NOTEBOOK, RAW, executa, executa_json, said
 
 
 def test_an_invoke_prints_one_json_object() -> None:
-    code, told = _json("invoke", "recall", NOTEBOOK, "--args", '{"query": "x"}')
+    code, told = executa_json("invoke", "recall", NOTEBOOK, "--args", '{"query": "x"}')
     assert code == 0
     assert told["ok"] is True
     assert told["data"] == []
@@ -47,7 +18,7 @@ def test_an_invoke_prints_one_json_object() -> None:
 
 
 def test_a_command_after_two_dashes_is_run_as_it_is() -> None:
-    code, told = _json("invoke", "echo", "--args", '{"value": {"n": 1}}', *RAW, "--banner")
+    code, told = executa_json("invoke", "echo", "--args", '{"value": {"n": 1}}', *RAW, "--banner")
     assert (code, told["data"]) == (0, {"value": {"n": 1}})
 
 
@@ -56,7 +27,7 @@ def test_arguments_come_from_stdin_and_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "args.json"
     file.write_text(text, encoding="utf-8")
     for source, stdin in (("-", text), (f"@{file}", "")):
-        done = _executa("invoke", "echo", "--args", source, "--json", *RAW, stdin=stdin)
+        done = executa("invoke", "echo", "--args", source, "--json", *RAW, stdin=stdin)
         assert json.loads(done.stdout)["data"]["value"] == {"from": "elsewhere"}
 
 
@@ -80,39 +51,39 @@ def test_arguments_come_from_stdin_and_from_a_file(tmp_path: Path) -> None:
 def test_what_goes_wrong_is_a_sentence_and_an_exit_code(
     words: tuple[str, ...], code: int, told: str
 ) -> None:
-    done = _executa(*words)
+    done = executa(*words)
     assert done.returncode == code, done.stderr
-    assert told in " ".join(done.stderr.split())
+    assert told in said(done)
     assert done.stdout == ""
 
 
 def test_a_fault_is_one_json_object_for_a_program() -> None:
-    code, told = _json("invoke", "recal", NOTEBOOK)
+    code, told = executa_json("invoke", "recal", NOTEBOOK)
     assert code == 2
     assert told["ok"] is False
     assert told["error"]["data"]["available_tools"] == ["remember", "recall"]
 
 
 def test_describe_shows_the_tools_and_what_is_declared() -> None:
-    done = _executa("describe", "examples/brief")
+    done = executa("describe", "examples/brief")
     assert done.returncode == 0
     for words in ("brief 0.1.0", "llm.agent.auto", "gist", "path: string"):
         assert words in done.stdout
-    code, told = _json("describe", "examples/brief")
+    code, told = executa_json("describe", "examples/brief")
     assert code == 0
     assert [tool["name"] for tool in told["manifest"]["tools"]] == ["brief", "gist", "overreach"]
 
 
 def test_health_says_ready() -> None:
-    code, told = _json("health", NOTEBOOK)
+    code, told = executa_json("health", NOTEBOOK)
     assert (code, told["health"]["status"]) == (0, "ready")
 
 
 def test_why_names_the_step_that_refuses_and_what_would_unlock_it() -> None:
-    code, told = _json("why", "agent/session.run", NOTEBOOK)
+    code, told = executa_json("why", "agent/session.run", NOTEBOOK)
     assert code == 4
     steps = {step["step"]: step for step in told["steps"]}
     assert steps["negotiated"]["passed"] is True
     assert steps["manifest"]["passed"] is False
     assert steps["manifest"]["refusal"]["needs"] == ["llm.sample", "llm.agent.auto"]
-    assert _executa("why", "storage/get", NOTEBOOK).returncode == 0
+    assert executa("why", "storage/get", NOTEBOOK).returncode == 0

@@ -11,7 +11,7 @@ from executa_host.actions.records import ActionRecord, ActionState, ActionView, 
 from executa_host.actions.requests import ActionQuery, Include, Submission
 from executa_host.cli import action_views as views
 from executa_host.cli import exits
-from executa_host.cli.oneshot import read_arguments
+from executa_host.cli.arguments import read_arguments
 from executa_host.cli.remote import HERE, Remote, print_json, screen, speak
 from executa_host.cli.watching import watch
 from executa_host.client import Client, Submitted

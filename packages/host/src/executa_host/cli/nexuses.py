@@ -5,17 +5,17 @@ Both are found by the entry-point group ``executa.nexus``; nothing here imports 
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Sequence
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
 import msgspec
-from aiohttp import ClientError, ClientSession, ClientTimeout
 from msgspec import Struct
 
 from executa_host.cli import exits
-from executa_host.nexus.http import HttpNexus
 from executa_protocol.nexus import Nexus
 
 Kind = Literal["direct", "http"]
@@ -50,18 +50,29 @@ def in_process(name: str = "stub", config: dict[str, Any] | None = None) -> Nexu
     return cast("Nexus", _entry(name).load()(config))
 
 
+def over_http(url: str, key: str = "") -> Nexus:
+    """The nexus at this address. Raises `UsageError` for an address that is none."""
+    # Not above: a command without HTTP starts sooner without its library.
+    from executa_host.nexus.http import HttpNexus  # noqa: PLC0415
+
+    return HttpNexus(url, key=key)
+
+
 @asynccontextmanager
-async def open_cloud(kind: Kind, faults: str = "") -> AsyncGenerator[Cloud]:
-    """A nexus of this kind with these faults, and its clean end."""
+async def open_cloud(
+    kind: Kind, faults: str = "", settings: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Cloud]:
+    """A nexus of this kind with these faults and the stub's `settings`, and its clean end."""
     if kind == "http":
-        async with _own_process(faults) as url:
+        async with _own_process(faults, settings or {}) as url:
             cloud = _Remote(url)
             try:
                 yield cloud
             finally:
                 await cloud.nexus.aclose()
         return
-    local = _Local(in_process(config={"faults": faults} if faults else None))
+    given = {**(settings or {}), **({"faults": faults} if faults else {})}
+    local = _Local(in_process(config=given or None))
     try:
         yield local
     finally:
@@ -84,10 +95,13 @@ class _Answer(Struct):
 
 class _Remote:
     def __init__(self, url: str) -> None:
-        self.nexus = HttpNexus(url)
+        self.nexus = over_http(url)
         self._url = url
 
     async def injected(self) -> Sequence[Injected]:
+        # Not above: a command without HTTP starts sooner without its library.
+        from aiohttp import ClientError, ClientSession, ClientTimeout  # noqa: PLC0415
+
         timeout = ClientTimeout(total=10)
         try:
             async with (
@@ -100,19 +114,27 @@ class _Remote:
 
 
 @asynccontextmanager
-async def _own_process(faults: str) -> AsyncGenerator[str]:
+async def _own_process(faults: str, settings: Mapping[str, Any]) -> AsyncGenerator[str]:
     """The stub as a process; gives the URL that it serves."""
     module = _entry("stub").value.partition(":")[0]
     words = [sys.executable, "-m", module, "--port", "0", *(["--faults", faults] if faults else [])]
-    stub = await asyncio.create_subprocess_exec(
-        *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        yield await _address(stub)
-    finally:
-        if stub.returncode is None:
-            stub.terminate()
-        await stub.communicate()
+    with tempfile.TemporaryDirectory(prefix="executa-stub-") as folder:
+        if settings:
+            words += ["--config", str(_written(Path(folder, "settings.json"), settings))]
+        stub = await asyncio.create_subprocess_exec(
+            *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+        )
+        try:
+            yield await _address(stub)
+        finally:
+            if stub.returncode is None:
+                stub.terminate()
+            await stub.communicate()
+
+
+def _written(file: Path, settings: Mapping[str, Any]) -> Path:
+    file.write_bytes(msgspec.json.encode(settings))
+    return file
 
 
 async def _address(stub: asyncio.subprocess.Process) -> str:

@@ -18,7 +18,7 @@ class Screen(Console):
     def on_broken_pipe(self) -> None:
         """Called by rich."""
         self.quiet = True
-        silence()
+        silence(self.file.fileno())
 
 
 def write_line(line: bytes) -> None:
@@ -35,8 +35,13 @@ def write_json(document: dict[str, Any]) -> None:
     write_line(msgspec.json.encode(document))
 
 
-def silence() -> None:
-    """Let the rest of standard output go nowhere, what is buffered included."""
+def silence(stream: int | None = None) -> None:
+    """Let the rest of a stream, standard output by default, go nowhere, buffers included."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, sys.stdout.fileno() if stream is None else stream)
     os.close(nowhere)
+
+
+def tell(text: str, style: str = "red") -> None:
+    """A sentence for the person at the terminal, whoever reads standard output."""
+    Screen(stderr=True).print(text, markup=False, highlight=False, style=style, soft_wrap=True)
