@@ -70,6 +70,7 @@ def test_code_in_the_docs_that_says_it_runs_does(document: Path, tmp_path: Path)
     assert run_documents([document], tmp_path) > 0
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_from_its_first_page_to_its_last(tmp_path: Path) -> None:
     assert run_documents(TUTORIAL_PAGES, tmp_path) > 0
 

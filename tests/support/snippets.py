@@ -224,13 +224,13 @@ class _Session:
 
     def _start(self, block: Block) -> "subprocess.Popen[str]":
         code = self._own_ports(block.code)
+        opened = _SHELL.partition("{code}")[0]
         if block.language == "python":
             path = self._now() / (block.title or f"line_{block.line}.py")
             path.write_text(code, encoding="utf-8")
-            command = [self._python, str(path)]
+            command = ["sh", "-c", f'{opened}exec "$0" "$1"', self._python, str(path)]
         elif "serve" in block.info:
             # In place of the shell, so that ending it ends the program.
-            opened = _SHELL.partition("{code}")[0]
             command = ["sh", "-c", f"{opened}exec {code.strip()}"]
         else:
             command = ["sh", "-c", _SHELL.replace("{code}", code)]
