@@ -1,0 +1,34 @@
+"""Check whether a plugin, a host or an HTTP side speaks Executa.
+
+Exit code 0: no must failed. 1: one did, or an expected failure did not.
+2: the command line is wrong.
+"""
+
+import shlex
+from pathlib import Path
+
+from executa_conformance.cli.options import Options, reporting
+from executa_conformance.cli.running import run
+from executa_protocol.errors import UsageError
+
+__all__ = ["plugin"]  # each is a subcommand of `executa check`
+
+
+@reporting
+def plugin(*command: str, cases: Path | None = None, options: Options) -> int:
+    """Check a plugin: play its host, and nexus, over its stdin and stdout.
+
+    Parameters
+    ----------
+    command
+        The plugin's command, after --.
+    cases
+        A JSON file of the arguments to call its tools with, in place of generated ones.
+    """
+    from executa_conformance.plugin.target import check_plugin  # noqa: PLC0415 - late
+    from executa_conformance.plugin.tools import read_cases  # noqa: PLC0415 - late
+
+    if not command and not options.list:
+        raise UsageError("no command; executa check plugin -- COMMAND...")
+    given = read_cases(cases)
+    return run("plugin", shlex.join(command), options, check_plugin(command, given))

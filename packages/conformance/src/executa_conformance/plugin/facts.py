@@ -1,0 +1,155 @@
+"""What is known of a plugin before its checks: one tour through all that it offers.
+
+The tour shakes hands, describes, and calls each tool in turn. Checks take from it which tool
+to call for what; what it cannot find out, the checks that need it fail for.
+"""
+
+import time
+
+from msgspec import Struct, field
+
+from executa_conformance.model import NotApplicable, NotMet
+from executa_conformance.plugin.answer import Answer
+from executa_conformance.plugin.session import Session
+from executa_conformance.plugin.tools import Case, Cases, cases_of, echoed
+from executa_protocol.handshake import FALLBACK, Negotiated
+from executa_protocol.manifest import Manifest
+
+CAPABILITIES = {
+    "sampling": ("llm.sample",),
+    "agent": ("llm.agent.auto", "llm.agent.fixed"),
+    "storage": ("aps.kv", "aps.scope."),
+    "files": ("aps.files",),
+}
+"""The strings that make a level mandatory; one that ends in a dot stands for its family."""
+
+CALLS = {
+    "sampling": ("sampling/createMessage", "agent/complete"),
+    "agent": ("agent/session.run",),
+    "storage": ("storage/get", "storage/set", "storage/delete", "storage/list"),
+    "files": ("files/upload_begin", "files/download_url", "files/list", "files/delete"),
+}
+"""The calls by which a level is seen."""
+
+
+class Tried(Struct):
+    """A case of the tour and what came of it. `methods` are the reverse calls that it made."""
+
+    case: Case
+    answer: Answer | None = None
+    methods: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def worked(self) -> bool:
+        """Whether the tool succeeded."""
+        return self.answer is not None and not self.answer.failed
+
+
+class Facts(Struct):
+    """What the tour found. `fault` says why it ended early, empty if it did not."""
+
+    negotiated: Negotiated = FALLBACK
+    manifest: Manifest | None = None
+    declared: frozenset[str] = frozenset()
+    tried: list[Tried] = field(default_factory=list[Tried])
+    fault: str = ""
+
+    def applies(self, level: str) -> None:
+        """Raise `NotApplicable` for a level that the plugin does not claim."""
+        if level == "core":
+            return
+        if not self.negotiated.is_v2:
+            raise NotApplicable("the plugin speaks protocol 1.1")
+        wanted = CAPABILITIES.get(level, ())
+        if wanted and not any(_declares(self.declared, one) for one in wanted):
+            msg = f"the manifest does not declare {' or '.join(wanted)}"
+            raise NotApplicable(msg)
+
+    def _usable(self) -> list[Tried]:
+        if self.fault:
+            raise NotMet(self.fault)
+        return [tried for tried in self.tried if tried.answer is not None]
+
+    @property
+    def plain(self) -> Case:
+        """A call that works, makes no reverse call if there is such a one, and is quick."""
+        found = sorted(self._usable(), key=lambda it: (not it.worked, it.methods != (), it.seconds))
+        if not found:
+            raise NotMet("no tool answered; give --cases with arguments that they take")
+        return found[0].case
+
+    @property
+    def echo(self) -> tuple[Case, str]:
+        """A call that gives a text argument back, and that argument's name."""
+        found = sorted(self._usable(), key=lambda it: (it.methods != (), it.seconds))
+        for tried in found:
+            members = tried.answer.members if tried.answer is not None else {}
+            name = echoed(tried.case, members.get("data")) if tried.worked else None
+            if name is not None:
+                return tried.case, name
+        raise NotApplicable("no tool gives a text argument back")
+
+    def calling(self, level: str) -> Case:
+        """A call that works and makes the reverse calls of a level."""
+        return self.caller(*CALLS[level])
+
+    def caller(self, *methods: str) -> Case:
+        """A call that works, and makes one of these reverse calls."""
+        for wanted in (True, False):
+            for tried in self._usable():
+                if tried.worked is wanted and set(methods) & set(tried.methods):
+                    return tried.case
+        msg = f"no tool called {' or '.join(methods)}; give --cases with arguments that make one"
+        raise NotMet(msg)
+
+    def waiting(self) -> Case:
+        """A call that waits for the host. Raises `NotApplicable`."""
+        for tried in self._usable():
+            if tried.worked and tried.methods:
+                return tried.case
+        raise NotApplicable("no tool waits for an answer of the host")
+
+
+def _declares(declared: frozenset[str], wanted: str) -> bool:
+    if wanted.endswith("."):
+        return any(one.startswith(wanted) for one in declared)
+    return wanted in declared
+
+
+async def tour(session: Session, given: Cases) -> Facts:
+    """Find out what there is to know. Does not raise `NotMet`: `Facts.fault` has its words."""
+    facts = Facts()
+    try:
+        await session.handshake()
+        services = session.services
+        facts.negotiated = services.negotiated
+        facts.manifest = services.manifest
+        facts.declared = services.declared
+        if facts.manifest is None:
+            facts.fault = "the answer to describe is no manifest"
+            return facts
+        await session.request("health")
+    except NotMet as fault:
+        facts.fault = str(fault)
+        return facts
+    for case in cases_of(facts.manifest, given, session.folder.parent):
+        facts.tried.append(await _try(session, case))
+    return facts
+
+
+async def _try(session: Session, case: Case) -> Tried:
+    tried = Tried(case)
+    began, before = time.monotonic(), len(session.services.calls)
+    manifest = session.services.manifest
+    tool = None if manifest is None else manifest.tool(case.tool)
+    within = session.patience.invoke
+    if tool is not None:
+        within = min(within, tool.time_limit)
+    try:
+        tried.answer = await session.invoke(case.tool, case.arguments, within=within)
+    except NotMet as fault:
+        session.evidence.tell(str(fault))
+    tried.seconds = time.monotonic() - began
+    tried.methods = tuple(call.method for call in session.services.calls[before:])
+    return tried
