@@ -55,12 +55,14 @@ async def test_sigterm_lets_running_work_end_and_exits_with_0(served: Served) ->
                 pass
         # It never ends by itself: a second signal does not wait for it.
         served.signal(signal.SIGTERM)
-        assert (await waiting).action.state is ActionState.RUNNING
+        async with asyncio.timeout(30):
+            assert (await waiting).action.state is ActionState.RUNNING
         port = served.port
         assert await asyncio.to_thread(served.ended) == 0
         # Its outcome is unknown, and whoever followed is told when the host is back.
         await asyncio.to_thread(served.start, port=port)
-        await following
+        async with asyncio.timeout(30):
+            await following
     assert seen[-1].state or seen[-1].chunk
     assert [event.state for event in seen if event.state][-1] == "dead_lettered"
     cursors = [event.cursor for event in seen]
