@@ -8,7 +8,7 @@ how they travel.
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from executa_protocol.errors import DecodeFailure, UsageError
 
@@ -31,6 +31,10 @@ OUTPUT: Final = frozenset({ChunkKind.DATA, ChunkKind.TOOL, ChunkKind.PREVIEW})
 FIRST_SEQUENCE: Final = 1
 
 
+def _no_data() -> Raw:
+    return Raw(b"{}")
+
+
 class Chunk(Struct, frozen=True):
     """One chunk. `sequence` counts from 1 per action, over all its attempts.
 
@@ -42,7 +46,7 @@ class Chunk(Struct, frozen=True):
     attempt: int
     kind: ChunkKind
     at_ms: int
-    data: Raw = Raw(b"{}")
+    data: Raw = field(default_factory=_no_data)  # a raw default could not stand in a schema
 
 
 def check_append(last: Chunk | None, new: Chunk) -> None:

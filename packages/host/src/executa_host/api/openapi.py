@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from executa_host.api.described import AS_TOLD
 from executa_host.api.endpoint import BASE, Endpoint, full_path
 from executa_host.api.refusal import ErrorAnswer
 from executa_host.api.routes import ENDPOINTS
@@ -42,8 +41,7 @@ def document(release: str) -> dict[str, Any]:
     """The whole document, as plain JSON values."""
     kinds = [each for endpoint in ENDPOINTS for each in (endpoint.body, endpoint.answer) if each]
     unique = list(dict.fromkeys([*kinds, ErrorAnswer]))
-    told = [AS_TOLD.get(kind, kind) for kind in unique]
-    schemas, components = msgspec.json.schema_components(told, ref_template=_REF)
+    schemas, components = msgspec.json.schema_components(unique, ref_template=_REF)
     by_type = dict(zip(unique, schemas, strict=True))
     components |= _shared(components)
     paths: dict[str, dict[str, Any]] = {}
