@@ -28,6 +28,7 @@ _RUN: Final = Group("Run a host", sort_key=3)
 _MORE: Final = Group("More", sort_key=4)
 
 _OURS: Final = {
+    "dev": "executa_host.cli.dev.command:dev",
     "describe": "executa_host.cli.oneshot:describe",
     "invoke": "executa_host.cli.oneshot:invoke",
     "health": "executa_host.cli.oneshot:health",

@@ -1,4 +1,4 @@
-"""Where a host keeps its durable work when nobody says: one place for `serve` and `keys`."""
+"""Where commands keep things when nobody says: durable work and its keys, what was typed."""
 
 import os
 from pathlib import Path
@@ -20,8 +20,11 @@ def named_store() -> Path | None:
 def default_store() -> Path:
     """The store of this user."""
     named = named_store()
-    if named is not None:
-        return named
+    return state_folder() / "actions.db" if named is None else named
+
+
+def state_folder() -> Path:
+    """Where this user's commands keep what should be there the next time."""
     state = os.environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
-    return folder / "executa" / "actions.db"
+    return folder / "executa"

@@ -45,7 +45,7 @@ def _show_tool(console: Console, tool: Tool) -> None:
         line += Text(f"  {', '.join(notes)}", style="dim")
     console.print(line)
     if tool.description:
-        console.print(Padding(Text(clean(tool.description)), (0, 0, 0, 4)))
+        console.print(Padding(Text(clean(tool.description)), (0, 0, 0, 4), expand=False))
 
 
 def _parameter(parameter: Parameter) -> str:
@@ -65,7 +65,7 @@ def show_verdicts(console: Console, verdicts: Sequence[Verdict]) -> None:
         console.print(line + Text(clean(verdict.detail)))
         if verdict.refusal is not None and verdict.refusal.needs:
             needs = Text(f"needs {', '.join(verdict.refusal.needs)}", style="yellow")
-            console.print(Padding(needs, (0, 0, 0, _STEP_WIDTH)))
+            console.print(Padding(needs, (0, 0, 0, _STEP_WIDTH), expand=False))
 
 
 def show_data(console: Console, outcome: InvokeOutcome) -> None:

@@ -26,7 +26,7 @@ class Working:
     """Says what is going on. `on_progress` takes an invoke's progress, `trace` a host's events."""
 
     def __init__(self, console: Console, bar: Progress | None, *, quiet: bool) -> None:
-        self._console = console
+        self.console = console
         self._bar = bar
         self._task: Any = None if bar is None else bar.add_task("", total=None)
         self._quiet = quiet
@@ -43,14 +43,14 @@ class Working:
             return
         note = progress_text(event)
         if self._bar is None:
-            self._console.print(f"… {note}", style="dim", markup=False)
+            self.console.print(f"… {note}", style="dim", markup=False)
         else:
             self._show(f"{self._what}: {note}")
 
     def trace(self, event: AnyEvent) -> None:
         """An event of the host: what the plugin writes to stderr is shown as it comes."""
         if isinstance(event, transcript.Stderr) and not self._quiet:
-            self._console.print(clean(event.line), style="dim", markup=False, soft_wrap=True)
+            self.console.print(clean(event.line), style="dim", markup=False, soft_wrap=True)
 
     def _show(self, text: str) -> None:
         if self._bar is not None:
