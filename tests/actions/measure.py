@@ -22,8 +22,8 @@ from executa_host.actions.endings import move
 from executa_host.actions.limits import WAL_PAGES
 from executa_host.actions.operations import Piece, Stored
 from executa_host.actions.records import ActionRecord, Effect, Mode
+from executa_host.actions.settings import Synchronous
 from executa_host.actions.sqlite import SqliteStore
-from executa_host.actions.sqlite.lane import Synchronous
 from executa_protocol.actions import ActionState as S
 from executa_protocol.chunks import ChunkKind
 from tests.actions.samples import AT, accept, accepted, go, to

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from executa_host.actions.faults import ActionsError, Code
 from executa_host.actions.operations import (
     Attach,
+    CallbackTried,
     CloseSession,
     Move,
     Prune,
@@ -501,6 +502,18 @@ class CallbacksContract:
         assert await store.next_delivery_ms() == AT
         assert (await store.counts()).callbacks == 1
         assert UNSET is not due.url
+
+    async def test_retention_waits_for_what_is_still_to_be_delivered(self, store: Store) -> None:
+        action = await accepted(store)
+        made: Move = to(action, S.EXPIRED)
+        made.callback_url = "https://hook.test/x"
+        await store.apply(made)
+        kept = await store.apply(prune(AT + 20, AT + 5, keep=0))
+        (due,) = await store.deliveries(AT, 10)
+        await store.apply(CallbackTried(at_ms=AT, delivery=due.delivery, next_at_ms=0, error=""))
+        removed = await store.apply(prune(AT + 20, AT + 5, keep=0))
+
+        assert (kept.actions, removed.actions) == (0, 1)
 
 
 class SharedCommitContract:

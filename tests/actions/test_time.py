@@ -7,7 +7,7 @@ from executa_host.actions.records import ActionState, DeadLetter, Mode
 from executa_host.actions.requests import OWN_WORK, Caller, Scope
 from executa_protocol.actions import ResultStatus
 from executa_protocol.chunks import ChunkKind
-from tests.actions.rig import ANA, Rig
+from tests.actions.rig import ANA, BOSS, ROOT, Rig
 from tests.actions.scripted import ScriptedRun
 
 S = ActionState
@@ -215,6 +215,43 @@ async def test_a_dead_letter_is_driven_again_as_a_new_action_once(rig: Rig) -> N
     assert old.dead_letter.redriven_as == again.action.action_id
     receipts = await rig.store.receipts(again.action.action_id)
     assert action_id in bytes(receipts[0].attested).decode()
+
+
+async def test_whoever_drives_it_again_does_so_for_those_whose_it_was(rig: Rig) -> None:
+    opened = await rig.engine.sessions.open(ANA, responder="ben")
+    session_id = opened.session.session_id
+    ana = Caller(principal="ana", user_id="ana-2")
+    record = await rig.submit("p.send", caller=ana, session_id=session_id, approval="ask")
+    await rig.until(record.action_id, S.PENDING_APPROVAL)
+    await rig.engine.approve(BOSS, record.action_id)
+    (await rig.runner.begun(record.action_id)).lose()
+    await rig.until(record.action_id, S.DEAD_LETTERED)
+    again = (await rig.engine.redrive(ROOT, record.action_id)).action
+
+    assert (again.tenant, again.principal, again.subject) == ("default", "root", "ana")
+    assert again.delegation == ("ana", "root")
+    assert again.session_id == session_id
+    assert await rig.engine.get(ANA, again.action_id)
+    await rig.until(again.action_id, S.PENDING_APPROVAL)  # what was asked for once is again
+    await rig.engine.approve(BOSS, again.action_id)
+    run = await rig.runner.begun(again.action_id)
+    run.answer()
+    await rig.until(again.action_id, S.COMPLETED)
+    assert run.attempt.user_id == "ana-2"
+
+
+async def test_nobody_is_told_to_try_again_what_may_have_happened(rig: Rig) -> None:
+    action_id, run = await rig.running("p.send")
+    run.lose()
+    record = await rig.until(action_id, S.DEAD_LETTERED)
+    outcome = await rig.outcome(action_id)
+    assert isinstance(record.dead_letter, DeadLetter)
+    assert record.dead_letter.outcome_unknown
+    assert record.last_error
+    assert not record.last_error.retryable
+    assert outcome.result
+    assert outcome.result.error
+    assert not outcome.result.error.retryable
 
 
 async def test_what_is_no_dead_letter_is_not_driven_again(rig: Rig) -> None:

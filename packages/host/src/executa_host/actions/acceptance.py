@@ -16,6 +16,7 @@ from executa_host.actions.operations import Accept, Attested, Stored, Terms
 from executa_host.actions.records import (
     ActionRecord,
     ActionState,
+    AppContext,
     Approval,
     ApprovalStatus,
     Contract,
@@ -30,6 +31,17 @@ from executa_host.actions.submission_checks import (
     check_names,
     milliseconds,
 )
+
+
+class _Party(Struct, frozen=True):
+    """For whom an action is, and whose plugins run for it."""
+
+    tenant: str
+    subject: str
+    user_id: str
+    delegation: tuple[str, ...]
+    app: AppContext | UnsetType
+    redrive_of: str = ""
 
 
 class Prepared(Struct):
@@ -47,27 +59,26 @@ def prepare(
     *,
     action_id: str,
     at_ms: int,
-    redrive_of: str = "",
+    origin: Stored | None = None,
 ) -> Prepared:
-    """Hold a submission against its contract. Raises `Invalid` and `Forbidden`."""
+    """Hold a submission against its contract. Raises `Invalid` and `Forbidden`.
+
+    `origin` is the dead letter that it is made of: the action is for whom that one was.
+    """
     contract = capability.contract
     if submission.mode not in contract.modes:
         offered = ", ".join(contract.modes)
         msg = f"{contract.capability} does not offer the mode {submission.mode}; it has {offered}"
         raise Invalid(Code.MODE_NOT_OFFERED, msg, path="$.mode")
     check_names(submission)
-    if submission.app is not UNSET:
-        require(caller, Scope.ATTEST)
-    subject, user_id = delegated(
-        caller, submission.delegation, contract.capability, settings.delegations
-    )
-    check_callback(caller, submission.callback, settings.callbacks)
+    party = _own(caller, submission, settings) if origin is None else _inherited(caller, origin)
+    check_callback(party.tenant, submission.callback, settings.callbacks)
     check_context(submission.context)
     input_digest = check_input(submission.input, capability, strict=settings.strict)
     terms = Terms(
         mode=submission.mode,
         effect=contract.effect,
-        user_id=user_id,
+        user_id=party.user_id,
         timeout_ms=milliseconds(
             "$.timeout_ms", submission.timeout_ms, contract.timeout_ms, TIMEOUT_MAX
         ),
@@ -78,11 +89,11 @@ def prepare(
         entry=contract.entry,
         context=submission.context,
         callback=submission.callback,
-        delegation=submission.delegation,
-        app=submission.app,
+        delegation=party.delegation,
+        app=party.app,
         transaction=submission.transaction,
         approval_ttl_ms=contract.approval_ttl_ms,
-        redrive_of=redrive_of,
+        redrive_of=party.redrive_of,
     )
     approval = _approval(submission, contract, input_digest)
     if approval is not UNSET and approval.status is ApprovalStatus.APPROVED:
@@ -94,16 +105,16 @@ def prepare(
         "$.expires_in_ms", submission.expires_in_ms, settings.expires_after_ms, EXPIRY_MAX
     )
     receipts: tuple[Attested, ...] = (
-        receipting.acceptance(caller.tenant, caller.principal, contract.capability, terms),
+        receipting.acceptance(party.tenant, caller.principal, contract.capability, terms),
     )
     if approval is not UNSET and approval.status is ApprovalStatus.APPROVED:
         receipts = (*receipts, receipting.decision(approval))
     accept = Accept(
         at_ms=at_ms,
         action_id=action_id,
-        tenant=caller.tenant,
+        tenant=party.tenant,
         principal=caller.principal,
-        subject=subject,
+        subject=party.subject,
         capability=contract.capability,
         terms=terms,
         input=submission.input,
@@ -113,6 +124,31 @@ def prepare(
         receipts=receipts,
     )
     return Prepared(accept, _stored(accept))
+
+
+def _own(caller: Caller, submission: Submission, settings: EngineSettings) -> _Party:
+    """The caller's own, or of those that it may act for."""
+    if submission.app is not UNSET:
+        require(caller, Scope.ATTEST)
+    chain = submission.delegation
+    subject, user_id = delegated(caller, chain, submission.capability, settings.delegations)
+    return _Party(caller.tenant, subject, user_id, chain, submission.app)
+
+
+def _inherited(caller: Caller, origin: Stored) -> _Party:
+    """The same as a dead letter's: whoever drives it again does so for those whose it was."""
+    record, terms = origin.record, origin.terms
+    chain = terms.delegation or (record.principal,)
+    if chain[-1] != caller.principal:
+        chain = (*chain, caller.principal)
+    return _Party(
+        record.tenant,
+        record.subject,
+        terms.user_id,
+        chain if len(chain) > 1 else (),
+        terms.app,
+        record.action_id,
+    )
 
 
 def _stored(accept: Accept) -> Stored:

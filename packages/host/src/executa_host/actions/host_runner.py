@@ -87,6 +87,7 @@ class HostRunner:
         except ExecutaError as fault:
             return HostRun(None, ended_of(fault))
         self._emits[handle.invoke_id] = emit
+        self._host.note_attempt(attempt.action_id, attempt.attempt, handle)
         return HostRun(handle, None, lambda: self._emits.pop(handle.invoke_id, None))
 
     def _heard(self, event: AnyEvent) -> None:

@@ -50,9 +50,10 @@ class Intake:
             session_id=await self._open_session(stored),
             context=terms.context,
             callback=terms.callback,
+            approval="" if isinstance(stored.record.approval, UnsetType) else "ask",
             transaction=terms.transaction,
         )
-        return await self._accept(caller, again, redrive_of=action_id)
+        return await self._accept(caller, again, stored)
 
     async def _open_session(self, stored: Stored) -> str:
         """The old action's session, if it still takes actions."""
@@ -62,13 +63,14 @@ class Intake:
         return "" if ended else session_id
 
     async def _accept(
-        self, caller: Caller, submission: Submission, redrive_of: str = ""
+        self, caller: Caller, submission: Submission, origin: Stored | None = None
     ) -> Submitted:
         self._check_room()
-        capability = await self._capability(caller, submission.capability)
+        user_id = caller.user_id if origin is None else origin.terms.user_id
+        capability = await self._capability(submission.capability, user_id)
         parties: tuple[str, ...] = ()
         if submission.session_id:
-            parties = await self._parties(caller, submission.session_id)
+            parties = await self._parties(caller, submission.session_id, origin)
         try:
             prepared = prepare(
                 caller,
@@ -77,9 +79,9 @@ class Intake:
                 self._board.settings,
                 action_id=self._board.ids.action_id(),
                 at_ms=self._board.now(),
-                redrive_of=redrive_of,
+                origin=origin,
             )
-            if redrive_of:
+            if origin is not None:
                 prepared.accept.step = "redrive"
             accepted = await self._board.store.apply(prepared.accept)
         except UsageError as fault:
@@ -110,15 +112,19 @@ class Intake:
             msg = f"{len(self._board.items):,} actions are open already; submit again later"
             raise Unavailable(Code.QUEUE_FULL, msg)
 
-    async def _capability(self, caller: Caller, name: str) -> Capability:
-        found = await self._board.catalog.find(name, caller.user_id)
+    async def _capability(self, name: str, user_id: str) -> Capability:
+        found = await self._board.catalog.find(name, user_id)
         if found is None:
             msg = f"there is no capability {name[:80]!r}"
             raise Invalid(Code.UNKNOWN_CAPABILITY, msg, path="$.capability")
         return found
 
-    async def _parties(self, caller: Caller, session_id: str) -> tuple[str, str]:
-        """The parties of a session that the caller may put actions into."""
+    async def _parties(
+        self, caller: Caller, session_id: str, origin: Stored | None
+    ) -> tuple[str, ...]:
+        """The parties of a session that the caller may put actions into, or had one in."""
+        if origin is not None:
+            return origin.parties
         found = await self._board.store.session(session_id)
         session = access.visible_session(caller, found, session_id)
         if session.tenant != caller.tenant:

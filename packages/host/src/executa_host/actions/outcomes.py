@@ -17,6 +17,7 @@
 
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from executa_host.actions.operations import Terms
@@ -132,6 +133,8 @@ def _cancelled(ended: Ended, terms: Terms, attempt: int) -> Verdict:
 
 
 def _dead(reason: str, error: ActionError, attempt: int, *, unknown: bool) -> Verdict:
+    if unknown:  # what may have had its effect is not for anybody to just try again
+        error = msgspec.structs.replace(error, retryable=False)
     letter = DeadLetter(
         reason=reason,  # type: ignore[arg-type] - one of its words
         outcome_unknown=unknown,

@@ -9,7 +9,7 @@ from executa_host.actions.contracts import Capability
 from executa_host.actions.faults import Code, Invalid
 from executa_host.actions.limits import CONTEXT_BYTES, DELEGATION_LINKS, INPUT_BYTES
 from executa_host.actions.records import Callback, Context
-from executa_host.actions.requests import Caller, Submission
+from executa_host.actions.requests import Submission
 from executa_host.actions.settings import CallbackSettings
 from executa_host.actions.validation import check_json, check_name, check_text
 from executa_protocol import canonical, codec
@@ -103,16 +103,14 @@ def check_input(raw: Raw, capability: Capability, *, strict: bool) -> str:
     return digest
 
 
-def check_callback(
-    caller: Caller, callback: Callback | UnsetType, settings: CallbackSettings
-) -> None:
+def check_callback(tenant: str, callback: Callback | UnsetType, settings: CallbackSettings) -> None:
     """A callback can be signed, and goes to where callbacks may go."""
     if isinstance(callback, UnsetType):
         return
     path = "$.callback.url"
     secrets = settings.secrets
-    if caller.tenant not in secrets and "*" not in secrets:
-        msg = f"callbacks of tenant {caller.tenant} cannot be signed: it has no secret"
+    if tenant not in secrets and "*" not in secrets:
+        msg = f"callbacks of tenant {tenant} cannot be signed: it has no secret"
         raise Invalid(Code.CALLBACK_REFUSED, msg, path=path)
     try:
         check_url(callback.url, settings.allow)

@@ -1,8 +1,9 @@
 """What is removed in the end, and what stays of it: markers and, for a while, keys.
 
-Actions without a session go one by one. Those of a session that is settled go with it.
-Those of a session that is not go one by one too, and raise the session's floor: what lies
-before it can no longer be read, so that nobody reads over a hole (R-51).
+Actions without a session go one by one, but not before their callbacks are delivered or given
+up. Those of a session that is settled go with it. Those of a session that is not go one by one
+too, and raise the session's floor: what lies before it can no longer be read, so that nobody
+reads over a hole (R-51).
 """
 
 # ruff: noqa: S608 - what is put together here are constants; values are bound
@@ -15,7 +16,9 @@ from executa_host.actions.sqlite.rows import json_text
 from executa_host.actions.sqlite.work import Work
 
 _OLDEST: Final = (
-    "select n, ended_ms from actions where ended_ms is not null order by ended_ms, n limit ?"
+    "select n, ended_ms from actions where ended_ms is not null"
+    " and not exists (select 1 from callbacks c where c.action = actions.n"
+    " and c.next_ms is not null) order by ended_ms, n limit ?"
 )
 _SESSIONS: Final = (
     "select s.n from sessions s where s.state = 'settled' and s.ended_ms < ?"
