@@ -1,6 +1,7 @@
 """What a plugin gets to know when nexus over HTTP fails: the code of its chapter, and soon."""
 
 import contextlib
+import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -143,3 +144,11 @@ async def test_a_key_that_nexus_refuses_is_no_fault_of_the_plugin() -> None:
         with pytest.raises(InvokeRefused, match="EXECUTA_NEXUS_KEY") as refused:
             await host.invoke("raw", "echo", {"value": {}})
     assert refused.value.symbol == "INTERNAL_ERROR"
+
+
+async def test_what_is_between_plugin_and_host_does_not_reach_nexus() -> None:
+    method, params = CALLS["sampling"]
+    async with plugin_over(answers(status=422)) as plugin:
+        await plugin.call(method, {**params, "_clientTimeoutS": 40, "context": {}})
+        asked = next(seen for seen in plugin.server.seen if seen.path.endswith("/sampling"))
+        assert json.loads(asked.body).keys() == {"messages", "maxTokens"}

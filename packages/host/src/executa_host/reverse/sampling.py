@@ -32,6 +32,8 @@ class Sampling:
         timeout = SAMPLING_TIMEOUT
         if params.client_timeout_s is not UNSET:
             timeout = min(max(params.client_timeout_s, CLIENT_TIMEOUT_MIN), CLIENT_TIMEOUT_MAX)
+        # Between plugin and host alone: nexus gets neither.
+        params.context = params.client_timeout_s = UNSET
         return codec.encode(await self._complete(call, params, timeout))
 
     async def complete(self, call: ReverseCall) -> bytes:
