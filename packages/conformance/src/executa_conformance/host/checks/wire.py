@@ -1,0 +1,348 @@
+"""Lines that a host reads: ends, junk, ids and limits (R-04, R-10, R-11, R-13, R-14)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from executa_conformance.host.actor import Actor
+from executa_conformance.host.life import Life, Request
+from executa_conformance.host.parts import handshake
+from executa_conformance.host.reading import code_of, symbol_of
+from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.registry import check
+from executa_protocol.limits import KIB, MAX_INLINE_RESULT, MAX_LINE
+from executa_protocol.methods.extensions import EXTENSIONS
+
+host = partial(check, role="host")
+
+UNKNOWN = "kit/unknown"
+
+
+class Spelled:
+    """The answer to an invoke as bytes: what stands around the frame is the check's own."""
+
+    def __init__(self, data: Any, *, before: bytes = b"", after: bytes = b"\n") -> None:
+        self._data = data
+        self._before = before
+        self._after = after
+
+    def __call__(self, request: Request) -> bytes:
+        result = {"success": True, "data": self._data}
+        frame = {"jsonrpc": "2.0", "id": request.id, "result": result}
+        return self._before + msgspec.json.encode(frame) + self._after
+
+
+async def completes(
+    scene: HostScene, actor: Actor, spell: Callable[[Request], bytes], wanted: Any
+) -> None:
+    """An invoke that is answered with `spell(request)` gives `wanted`."""
+    command, request = await scene.begin(actor)
+    actor.life.raw(spell(request))
+    outcome = await scene.outcome(command)
+    expect(outcome.data == wanted, f"the invoke gave {outcome.data!r:.120}, not {wanted!r:.120}")
+
+
+@host("WIRE-102")
+async def carriage_returns_before_the_line_end(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    await completes(scene, actor, Spelled("crlf", after=b"\r\n"), "crlf")
+
+
+@host("WIRE-104")
+async def blank_lines(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    actor.life.raw(b"\n\r\n   \n")
+    await completes(scene, actor, Spelled("blank", before=b"\n", after=b"\n\n"), "blank")
+
+
+@host("WIRE-106")
+async def a_byte_order_mark_at_the_beginning(scene: HostScene) -> None:
+    def marked(life: Life, request: Request) -> None:
+        life.raw(b"\xef\xbb\xbf", "a byte order mark")
+        handshake()(life, request)
+
+    actor = await scene.plugin(handlers={"initialize": marked})
+    command, request = await scene.begin(actor)
+    actor.life.result(request, "bom")
+    expect((await scene.outcome(command)).data == "bom", "the invoke was not completed")
+    asked = [one.method for one in actor.life.requests]
+    expect(asked.count("initialize") == 1, f"the host asked {asked}")
+    text = f"the answer to initialize was not read: the host says {actor.protocol}"
+    expect(actor.protocol.startswith("2."), text)
+
+
+@host("WIRE-108")
+async def separators_that_are_no_line_ends(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    text = "a\u2028b\u2029c\u0085d"
+    await completes(scene, actor, Spelled(text), text)
+
+
+@host("WIRE-110")
+async def junk_on_stdout(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    command, request = await scene.begin(actor)
+    for junk in (b"starting up...", b"{", b"[1, 2]", b'"text"', b"42", b"null", b"\x00\xff\xfe"):
+        actor.life.raw(junk + b"\n", "no frame, on purpose")
+    actor.life.result(request, "through")
+    outcome = await scene.outcome(command)
+    expect(outcome.data == "through", f"the invoke gave {outcome.data!r}")
+    await scene.works(actor)
+
+
+@host("WIRE-112")
+async def a_broken_request(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    life = actor.life
+    for identity, quoted in (("b1", b'"b1"'), (71, b"71")):
+        life.expect_answer(identity)
+        life.raw(b'{"jsonrpc":"2.0","id":%b,"method":"storage/get","params":{"key"\n' % quoted)
+        answer = await life.reply(identity)
+        code = code_of(answer)
+        expect(code == -32700, f"expected -32700 under the id {identity!r}, got {answer!r:.160}")
+
+
+@host("WIRE-113")
+async def a_broken_response(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    first, broken = await scene.begin(actor)
+    second, whole = await scene.begin(actor)
+    identity = msgspec.json.encode(broken.id)
+    actor.life.raw(b'{"jsonrpc":"2.0","id":%b,"result":{"success":tru\n' % identity)
+    await scene.failure(first)
+    expect(not second.done, "a broken response ended another call, too")
+    actor.life.result(whole, "untouched")
+    expect((await scene.outcome(second)).data == "untouched", "the other call lost its answer")
+
+
+@host("WIRE-114", patience=2)
+async def lines_up_to_the_cap(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    frame = {"jsonrpc": "2.0", "id": "big", "method": UNKNOWN, "params": {"filler": ""}}
+    room = MAX_LINE - len(msgspec.json.encode(frame)) - KIB
+    actor.life.say(frame | {"params": {"filler": "x" * room}}, wrong=True)
+    answer = await actor.life.reply("big")
+    code = code_of(answer)
+    expect(code == -32601, f"a request of just under 16 MiB was answered with {answer!r:.160}")
+
+
+@host("WIRE-116", patience=2)
+async def a_response_over_the_cap(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    first, long = await scene.begin(actor)
+    second, other = await scene.begin(actor)
+    actor.life.raw(Spelled("x" * (MAX_LINE + KIB))(long))
+    await scene.failure(first)
+    actor.life.result(other, "untouched")
+    expect((await scene.outcome(second)).data == "untouched", "the other call lost its answer")
+
+
+@host("WIRE-117", patience=2)
+async def a_reverse_request_over_the_cap(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    life = actor.life
+    for identity in (72, "long"):
+        filler = {"filler": "x" * (MAX_LINE + KIB)}
+        life.say(
+            {"jsonrpc": "2.0", "id": identity, "method": UNKNOWN, "params": filler}, wrong=True
+        )
+        answer = await life.reply(identity)
+        code = code_of(answer)
+        refused = isinstance(code, int) and code != -32601
+        expect(refused, f"a request over the cap was answered with {answer!r:.160}")
+    await scene.works(actor)
+
+
+@host("WIRE-119")
+async def a_result_over_four_mib(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    command, request = await scene.begin(actor)
+    actor.life.raw(Spelled("x" * (MAX_INLINE_RESULT + KIB))(request))
+    fault = await scene.failure(command)
+    expect(
+        fault.symbol == "RESULT_TOO_LARGE",
+        f"expected errorCode RESULT_TOO_LARGE, got {fault.symbol or fault!r}",
+    )
+
+
+@host("WIRE-121", patience=2)
+async def a_request_over_the_cap_is_not_written(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    before = len(actor.life.requests)
+    command = scene.invoke(actor, {"text": "x" * (MAX_LINE + KIB)})
+    await scene.failure(command)
+    await scene.works(actor)
+    invokes = [one for one in actor.life.requests[before:] if one.method == "invoke"]
+    expect(len(invokes) == 1, "the request that is too long reached the plugin")
+
+
+@host("WIRE-122")
+async def ids_are_echoed(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    for identity in (0, "", 7, "7", -1, 2**53 + 1, "r\u00e9f\u2028"):
+        answer = await actor.life.ask(UNKNOWN, identity=identity, wrong=True)
+        expect("error" in answer, f"{UNKNOWN} was answered with {answer!r:.120}")
+
+
+@host("WIRE-124")
+async def answers_that_nobody_waits_for(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    life = actor.life
+    command, request = await scene.begin(actor)
+    for identity in (987_654, "nobody", 10**30, [1]):
+        life.say({"jsonrpc": "2.0", "id": identity, "result": {"success": True}}, wrong=True)
+    expect(not command.done, "a response under an unknown id ended the invoke")
+    life.result(request, "first")
+    life.say({"jsonrpc": "2.0", "id": request.id, "result": {"success": False}}, wrong=True)
+    outcome = await scene.outcome(command)
+    expect(outcome.data == "first", f"the invoke gave {outcome.data!r}")
+    await scene.works(actor)
+
+
+@host("WIRE-126")
+async def an_id_of_another_json_type(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    for spell in (_other, _fraction):
+        command, request = await scene.begin(actor)
+        result = {"success": True, "data": "meant"}
+        frame = {"jsonrpc": "2.0", "id": spell(request.id), "result": result}
+        actor.life.say(frame, wrong=True)
+        outcome = await scene.outcome(command)
+        expect(outcome.data == "meant", f"the invoke gave {outcome.data!r}")
+    command, request = await scene.begin(actor)
+    actor.life.say({"jsonrpc": "2.0", "id": True, "result": {"success": True}}, wrong=True)
+    await scene.pause()
+    expect(not command.done, "an answer under the id true ended an invoke")
+    actor.life.result(request)
+    await scene.outcome(command)
+
+
+def _other(identity: Any) -> Any:
+    """The same id in the other JSON type."""
+    if isinstance(identity, str):
+        return int(identity) if identity.isdigit() else identity
+    return str(identity)
+
+
+def _fraction(identity: Any) -> Any:
+    return float(identity) if isinstance(identity, int) else identity
+
+
+@host("WIRE-127")
+async def content_that_json_does_not_have(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    for bad in (b'"\xff\xfe"', b'"\\ud800"', b"NaN", b"Infinity", b"1e999"):
+        command, request = await scene.begin(actor)
+        identity = msgspec.json.encode(request.id)
+        actor.life.raw(
+            b'{"jsonrpc":"2.0","id":%b,"result":{"success":true,"data":%b}}\n' % (identity, bad)
+        )
+        await scene.failure(command)
+    await scene.works(actor)
+
+
+@host("WIRE-129")
+async def nesting(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    deep: Any = "bottom"
+    for _ in range(60):
+        deep = [deep]
+    await completes(scene, actor, Spelled(deep), deep)
+    command, request = await scene.begin(actor)
+    bomb = b"[" * 100_000 + b"]" * 100_000
+    identity = msgspec.json.encode(request.id)
+    actor.life.raw(
+        b'{"jsonrpc":"2.0","id":%b,"result":{"success":true,"data":%b}}\n' % (identity, bomb)
+    )
+    await scene.failure(command)
+    await scene.works(actor)
+
+
+@host("WIRE-131")
+async def a_member_that_occurs_twice(scene: HostScene) -> None:
+    actor = await scene.plugin()
+
+    def twice(request: Request) -> bytes:
+        identity = msgspec.json.encode(request.id)
+        return (
+            b'{"jsonrpc":"2.0","id":%b,"result":{"success":true,"data":"one"},'
+            b'"result":{"success":true,"data":"two"}}\n' % identity
+        )
+
+    await completes(scene, actor, twice, "two")
+
+
+@host("WIRE-135")
+async def every_reverse_request_is_answered_once(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    life = actor.life
+    command, request = await scene.begin(actor)
+    made = [
+        life.call("storage/get", {"key": "k", "scope": "user"}, under=request),
+        life.call("sampling/createMessage", {}, under=request, wrong=True),
+        life.call(UNKNOWN, under="f" * 32, wrong=True),
+    ]
+    for identity in made:
+        await life.reply(identity)
+    life.result(request)
+    await scene.outcome(command)
+    late = life.call("storage/get", {"key": "k", "scope": "user"}, under=request)
+    await life.reply(late)
+    await scene.pause()
+    for identity in (*made, late):
+        count = sum(answer.get("id") == identity for answer in life.answers)
+        expect(count == 1, f"the reverse call {identity} was answered {count} times")
+
+
+@host("WIRE-136")
+async def an_unknown_reverse_method(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    answer = await actor.life.ask(UNKNOWN, wrong=True)
+    code = code_of(answer)
+    expect(code == -32601, f"expected -32601, got {answer!r:.160}")
+
+
+@host("WIRE-138")
+async def a_known_method_that_is_not_served(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    for method, _, _ in EXTENSIONS:
+        answer = await actor.life.ask(method, wrong=True)
+        if code_of(answer) == -32601:
+            symbol = symbol_of(answer)
+            expect(symbol == "UNMAPPED_METHOD", f"{method} is refused with {symbol!r}")
+
+
+@host("WIRE-140")
+async def notifications_are_not_answered(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    life = actor.life
+    for method in (UNKNOWN, "executa/progress", "notifications/initialized"):
+        life.say({"jsonrpc": "2.0", "method": method, "params": {"data": {}}}, wrong=True)
+    await scene.works(actor)
+    await scene.pause()
+    expect(not life.answers, f"a notification was answered: {life.answers[:1]!r:.160}")
+
+
+@host("WIRE-142")
+async def frames_are_whole_lines(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    text = "z\u00fcrich \u2028 \U0001f600 line\nend"
+    command, request = await scene.begin(actor, {"text": text})
+    expect(request.params.get("arguments") == {"text": text}, "the arguments came changed")
+    expect(not request.raw.endswith(b"\r"), "the line ends with CRLF")
+    actor.life.result(request)
+    await scene.outcome(command)
+    expect(not actor.life.rest, "bytes without a line end came after the last line")
+
+
+@host("WIRE-145")
+async def unknown_members_are_ignored(scene: HostScene) -> None:
+    actor = await scene.plugin()
+    command, request = await scene.begin(actor)
+    result = {"success": True, "data": "kept", "kit_extra": {"a": [1]}}
+    frame = {"jsonrpc": "2.0", "id": request.id, "kit_extra": 1, "result": result}
+    actor.life.say(frame, wrong=True)
+    outcome = await scene.outcome(command)
+    expect(outcome.data == "kept", f"the invoke gave {outcome.data!r}")
