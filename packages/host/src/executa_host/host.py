@@ -5,6 +5,7 @@ the rest.
 """
 
 import random
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,7 @@ from executa_host.transcripts.recorder import Recorder
 from executa_protocol import codec
 from executa_protocol.limits import STARTS_AT_ONCE
 from executa_protocol.nexus import AppContext, Nexus
-from executa_protocol.transcript import Trace
+from executa_protocol.transcript import ActionAttempt, Trace
 
 
 class Host(Administration):
@@ -187,6 +188,15 @@ class Host(Administration):
             on_progress=on_progress,
         )
         return self._calls.begin(active, encoded, timeout)
+
+    def note_attempt(self, action_id: str, attempt: int, handle: InvokeHandle) -> None:
+        """Tell followers that an invoke is an attempt of a durable action."""
+        if self._runtime.followers.callbacks:
+            noted = ActionAttempt(
+                at=time.time(), action_id=action_id, attempt=attempt, invoke_id=handle.invoke_id
+            )
+            noted.plugin = handle.plugin
+            self._runtime.emit(noted)
 
     async def cancel(self, invoke_id: str, reason: str = "") -> CancelOutcome:
         """End a running invoke by its id, also a nested one, and say what became of it (R-45).

@@ -24,10 +24,12 @@ from executa_host.cli.demo_durable import DurablePart
 from executa_host.cli.demo_steps import COUNTED, Demo
 from executa_host.cli.nexuses import Kind
 from executa_host.cli.output import Screen, write_json, write_line
+from executa_host.cli.recording import Record, recording
 from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
 from executa_host.cli.timeline import Timeline
 from executa_host.cli.watching import watch
+from executa_host.transcripts.recorder import Recorder
 from executa_protocol.transcript import AnyEvent, encode_event
 
 
@@ -41,23 +43,29 @@ def demo(
     faults: Annotated[
         str, Parameter(help="Have nexus fail on purpose, such as seed=7; steps are tried again.")
     ] = "",
+    record: Record = None,
 ) -> int:
     """Brief a text file with two plugins, then lose a host in the middle of durable work.
 
     It takes a few seconds, needs no network, and shows who called whom.
     """
     show: Show = ShowJson() if json else ShowTimeline()
-    with _text(file) as text_file:
-        totals = run(_both(text_file, show, nexus, faults))
+    with tempfile.TemporaryDirectory(prefix="executa-demo-") as folder, _text(file) as text_file:
+        part = Path(folder) / "serve.jsonl"
+        with recording(record, parts=(part,)) as recorder:
+            totals = run(_both(text_file, show, nexus, faults, recorder=recorder, part=part))
     show.end(totals)
     return exits.OK if totals["ok"] else exits.FAILED
 
 
-async def _both(file: Path, show: "Show", nexus: Kind, faults: str) -> dict[str, Any]:
-    """The brief, then durable work; what both came to."""
+async def _both(
+    file: Path, show: "Show", nexus: Kind, faults: str, *, recorder: Recorder | None, part: Path
+) -> dict[str, Any]:
+    """The brief, then durable work, whose host records to `part`; what both came to."""
     started = time.monotonic()
-    totals = await Demo(file, show, nexus, faults).run()
-    durable, failures = await DurablePart(show).run()
+    totals = await Demo(file, show, nexus, faults, recorder).run()
+    recorded = None if recorder is None else part
+    durable, failures = await DurablePart(show, recorded).run()
     failures = [*totals.pop("failures"), *failures]
     seconds = round(time.monotonic() - started, 3)
     counted = {**totals, "ok": not failures, "durable": durable}

@@ -47,10 +47,11 @@ _WAIT: Final = 10.0
 
 
 class DurablePart:
-    """The steps, in order, and what they found."""
+    """The steps, in order, and what they found. The host records to `record`, start by start."""
 
-    def __init__(self, show: "Show") -> None:
+    def __init__(self, show: "Show", record: Path | None = None) -> None:
         self._show = show
+        self._record = record
         self._seen: list[EventRecord] = []
         self._kills = 0
         self._facts: dict[str, Any] = {}
@@ -60,7 +61,10 @@ class DurablePart:
         failures: list[str] = []
         try:
             with tempfile.TemporaryDirectory(prefix="executa-demo-") as folder:
-                async with asyncio.timeout(SECONDS), HostProcess(Path(folder), PLUGIN) as host:
+                async with (
+                    asyncio.timeout(SECONDS),
+                    HostProcess(Path(folder), PLUGIN, self._record) as host,
+                ):
                     await self._walk(host)
         except ExecutaError as fault:
             failures.append(str(fault))

@@ -41,7 +41,8 @@ class HostProcess:
     does not start.
     """
 
-    def __init__(self, folder: Path, plugin: str) -> None:
+    def __init__(self, folder: Path, plugin: str, record: Path | None = None) -> None:
+        self._record = record
         self._config = folder / "host.toml"
         self._log = folder / "host.log"
         self._store = folder / "state" / "actions.db"
@@ -60,6 +61,8 @@ class HostProcess:
         """Start it and wait until it takes requests; its process id."""
         words = ["serve", "--config", str(self._config), "--store", str(self._store)]
         words += ["--port", "0", "--grace", str(_GRACE), "--json"]
+        if self._record is not None:
+            words += ["--record", str(self._record)]
         with self._log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "executa_host.cli"),

@@ -16,6 +16,7 @@ from executa_host.cli.nexuses import Cloud, Injected, Kind, open_cloud
 from executa_host.cli.timeline import clean
 from executa_host.host import Host
 from executa_host.spec import PluginSpec
+from executa_host.transcripts.recorder import Recorder
 from executa_protocol import transcript
 from executa_protocol.codes import STORAGE_NOT_GRANTED
 from executa_protocol.errors import ExecutaError
@@ -48,11 +49,14 @@ class StepFailed(ExecutaError):
 class Demo:
     """The steps, in order, and the counts of what happened meanwhile."""
 
-    def __init__(self, file: Path, show: "Show", kind: Kind, faults: str) -> None:
+    def __init__(
+        self, file: Path, show: "Show", kind: Kind, faults: str, recorder: Recorder | None = None
+    ) -> None:
         self._file = file
         self._show = show
         self._kind: Kind = kind
         self._faults = faults
+        self._recorder = recorder
         self._counts: Counter[str] = Counter()
         self._failures: list[str] = []
         self._exits: dict[str, transcript.Exited] = {}
@@ -62,7 +66,7 @@ class Demo:
         """Walk the steps and give the totals."""
         started = time.monotonic()
         async with open_cloud(self._kind, self._faults) as cloud:
-            async with Host(cloud.nexus, trace=self._take) as host:
+            async with Host(cloud.nexus, trace=self._take, recorder=self._recorder) as host:
                 for name in PLUGINS:
                     host.add(PluginSpec(name=name, command=command_of(name)))
                 await self._walk(host)

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from executa_host.cli import exits
 from executa_host.cli.nexuses import open_cloud, over_http
+from executa_host.cli.recording import recording
 from executa_host.host import Host
 from executa_host.nexus.narrowed import NarrowedNexus, Narrowing
 from executa_host.patience import Patience
@@ -174,14 +175,16 @@ async def open_host(
     *,
     trace: Callable[[AnyEvent], None] | None = None,
     patience: Patience | None = None,
+    record: Path | None = None,
 ) -> AsyncGenerator[tuple[Host, Nexus]]:
-    """A host that knows this plugin, over the nexus of the options."""
-    async with (
-        options.open(spec.name) as nexus,
-        Host(nexus, trace=trace, patience=patience) as host,
-    ):
-        host.add(spec)
-        yield host, nexus
+    """A host that knows this plugin, over the nexus of the options, recorded to a file if named."""
+    with recording(record) as recorder:
+        async with (
+            options.open(spec.name) as nexus,
+            Host(nexus, trace=trace, patience=patience, recorder=recorder) as host,
+        ):
+            host.add(spec)
+            yield host, nexus
 
 
 def _granted(text: str) -> tuple[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from cyclopts import Parameter
@@ -12,6 +13,7 @@ from executa_host.cli.detect import find_plugin
 from executa_host.cli.faults import ending
 from executa_host.cli.nexus_options import DEFAULT, NexusOptions, open_host
 from executa_host.cli.output import Screen, tell, write_json
+from executa_host.cli.recording import Record
 from executa_host.cli.running import run
 from executa_host.cli.timeline import clean
 from executa_host.cli.views import show_data, show_manifest
@@ -34,14 +36,16 @@ Timeout = Annotated[float, Parameter(help="Seconds to wait, a start included.")]
 DEFAULT_TIMEOUT: Final = 120.0
 
 
-def describe(*plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIMEOUT) -> int:
+def describe(
+    *plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIMEOUT, record: Record = None
+) -> int:
     """Show what a plugin says about itself."""
 
     async def ask(host: Host, name: str, _: Working) -> Manifest:
         return await host.start(name)
 
     with ending(json=json):
-        manifest = ask_plugin(plugin, ask, DEFAULT, timeout=timeout, quiet=json)
+        manifest = ask_plugin(plugin, ask, DEFAULT, timeout=timeout, quiet=json, record=record)
     if json:
         write_json({"ok": True, "manifest": manifest})
     else:
@@ -49,7 +53,9 @@ def describe(*plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIME
     return exits.OK
 
 
-def health(*plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIMEOUT) -> int:
+def health(
+    *plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIMEOUT, record: Record = None
+) -> int:
     """Ask a plugin how it is."""
 
     async def ask(host: Host, name: str, _: Working) -> Any:
@@ -57,7 +63,7 @@ def health(*plugin: Words, json: Json = False, timeout: Timeout = DEFAULT_TIMEOU
         return await host.health(name)
 
     with ending(json=json):
-        answer = ask_plugin(plugin, ask, DEFAULT, timeout=timeout, quiet=json)
+        answer = ask_plugin(plugin, ask, DEFAULT, timeout=timeout, quiet=json, record=record)
     if json:
         write_json({"ok": answer.status == "ready", "health": answer})
     else:
@@ -75,6 +81,7 @@ def invoke(
     ] = "{}",
     json: Json = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    record: Record = None,
     options: NexusOptions = DEFAULT,
 ) -> int:
     """Run one tool of a plugin and print what it returned."""
@@ -102,7 +109,8 @@ def invoke(
     with ending(json=json):
         arguments = read_arguments(args)
         # The start is bounded here, the tool by its own time-out: what came of it is known then.
-        outcome = ask_plugin(plugin, ask, options, timeout=timeout + _SLACK, quiet=json)
+        within = timeout + _SLACK
+        outcome = ask_plugin(plugin, ask, options, timeout=within, quiet=json, record=record)
     if json:
         write_json(told_outcome(outcome))
     elif outcome.success:
@@ -136,6 +144,7 @@ def ask_plugin(
     *,
     timeout: float,
     quiet: bool,
+    record: Path | None = None,
 ) -> T:
     """Start the plugin that `words` mean, ask, and stop it. Raises `Stop` and `ExecutaError`."""
     if not timeout > 0:
@@ -145,7 +154,8 @@ def ask_plugin(
     async def visit() -> T:
         with working(quiet=quiet) as shown:
             shown.on(f"{spec.name} starts")
-            async with open_host(spec, options, trace=shown.trace) as (host, _):
+            opening = open_host(spec, options, trace=shown.trace, record=record)
+            async with opening as (host, _):
                 try:
                     async with asyncio.timeout(timeout):
                         return await ask(host, spec.name, shown)

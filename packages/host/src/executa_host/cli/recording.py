@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from executa_host.cli.output import tell
 from executa_host.transcripts.recorder import Recorder
 
 Record = Annotated[
@@ -18,10 +18,13 @@ Record = Annotated[
 
 
 @contextmanager
-def recording(path: Path | None, *, append: bool = False) -> Generator[Recorder | None]:
+def recording(
+    path: Path | None, *, append: bool = False, parts: Iterable[Path] = ()
+) -> Generator[Recorder | None]:
     """A recorder for `Host(recorder=...)`, closed at the end; None without a path.
 
-    With `append` a transcript that is there goes on. Raises `UsageError` if the file cannot
+    With `append` a transcript that is there goes on. `parts` are transcripts of child processes,
+    which become further parts of this one. Raises `UsageError` if the file cannot
     be had; a recording that failed later is told on stderr, and harms nothing else.
     """
     if path is None:
@@ -31,11 +34,6 @@ def recording(path: Path | None, *, append: bool = False) -> Generator[Recorder 
     try:
         yield recorder
     finally:
-        finish(recorder)
-
-
-def finish(recorder: Recorder, parts: Iterable[Path] = ()) -> None:
-    """Close a recorder, with transcripts of child processes as further parts of it."""
-    recorder.close(parts)
-    if recorder.fault:
-        Console(stderr=True).print(recorder.fault, style="yellow", markup=False, highlight=False)
+        recorder.close(parts)
+        if recorder.fault:
+            tell(recorder.fault, style="yellow")

@@ -25,6 +25,7 @@ from executa_host.api.limits import DRAIN_SECONDS
 from executa_host.api.server import ApiServer, is_loopback
 from executa_host.cli import exits
 from executa_host.cli.output import write_line
+from executa_host.cli.recording import Record, recording
 from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
 from executa_host.cli.stores import STORE_HELP, default_store, named_store
@@ -33,6 +34,7 @@ from executa_host.config_serve import DEFAULT_PORT
 from executa_host.keys import KeyFile, keys_beside
 from executa_host.observe.logs import EventLog, log_to, stop_logging
 from executa_host.spec import PluginSpec
+from executa_host.transcripts.recorder import Recorder
 
 DEFAULT_CONFIG: Final = "host.toml"
 
@@ -67,12 +69,14 @@ def serve(
         Parameter(help="Seconds that running work has to end when the host is stopped."),
     ] = None,
     log: Annotated[Literal["keys", "json"], Parameter(help="The form of the log.")] = "keys",
+    record: Record = None,
     json: Annotated[bool, Parameter(negative="", help="Say where it listens as JSON.")] = False,
 ) -> int:
     """Run a host with its API for durable actions, until it is stopped.
 
     It prints its address once it takes requests, and logs to stderr. SIGTERM lets running
-    work end; what does not is taken up again by the next start.
+    work end; what does not is taken up again by the next start. A transcript that --record names
+    goes on with each start.
     """
     if not config.exists():
         msg = f"there is no configuration {config}; give one with --config"
@@ -93,14 +97,15 @@ def serve(
     )
     handler = log_to(style=log)
     try:
-        return run(_serve(wanted))
+        with recording(record, append=True) as recorder:
+            return run(_serve(wanted, recorder))
     except StoreError as fault:
         raise exits.Stop(str(fault), exits.USAGE) from None
     finally:
         stop_logging(handler)
 
 
-async def _serve(wanted: _Wanted) -> int:
+async def _serve(wanted: _Wanted, recorder: Recorder | None) -> int:
     with _signals() as asked:
         wanted.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
@@ -108,7 +113,8 @@ async def _serve(wanted: _Wanted) -> int:
             context = None if tls is None else tls.context()
             opened = await SqliteStore.open(wanted.store, synchronous=actions.synchronous)
             store = await stack.enter_async_context(opened)
-            host = await stack.enter_async_context(wanted.config.build(trace=EventLog()))
+            built = wanted.config.build(trace=EventLog(), recorder=recorder)
+            host = await stack.enter_async_context(built)
             engine = await stack.enter_async_context(Engine.on_host(host, store, actions.settings))
             keys = KeyFile(keys_beside(wanted.store))
             server = ApiServer(

@@ -9,6 +9,7 @@ from executa_host.cli.faults import ending, nearest
 from executa_host.cli.nexus_options import DEFAULT, NexusOptions
 from executa_host.cli.oneshot import DEFAULT_TIMEOUT, Json, Timeout, Words, ask_plugin
 from executa_host.cli.output import Screen, write_json
+from executa_host.cli.recording import Record
 from executa_host.cli.views import show_verdicts
 from executa_host.cli.working import Working
 from executa_host.host import Host
@@ -50,6 +51,7 @@ def why(
     *plugin: Words,
     json: Json = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    record: Record = None,
     options: NexusOptions = DEFAULT,
 ) -> int:
     """Say, step by step, whether a plugin may make a reverse call, and what would unlock it."""
@@ -59,7 +61,7 @@ def why(
 
     with ending(json=json):
         check_method(method)
-        verdicts = ask_plugin(plugin, ask, options, timeout=timeout, quiet=json)
+        verdicts = ask_plugin(plugin, ask, options, timeout=timeout, quiet=json, record=record)
     if json:
         write_json({"ok": not refused(verdicts), "method": method, "steps": verdicts})
     else:
