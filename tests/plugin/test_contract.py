@@ -112,3 +112,13 @@ def test_a_result_and_a_failure_have_the_shape_that_it_wants() -> None:
     kit.assert_jsonrpc_ok(good)
     kit.wire_format.validate_invoke_result(bad)
     assert bad["success"] is False
+
+
+async def test_without_a_v2_handshake_no_reverse_call_leaves_the_plugin() -> None:
+    hello = next(path for path in EXAMPLES if path.parent.name == "hello")
+    async with child(hello) as running:
+        answer = await running.invoke("count", name="Ada")
+
+        assert answer["error"]["data"]["cause"]["code"] == -32021
+        assert "needs protocol 2.0" in answer["error"]["message"]
+        assert running.seen == [answer]

@@ -73,6 +73,10 @@ class Lookout:
             self._offered_files = bool(offered.get("fileTransport"))
         _insist(message.params, schema_name(method, "params"))
 
+    def odd_answer(self, identity: Id) -> None:
+        """The kit answered a call of the subject in a spelling of the field, on purpose."""
+        self._theirs.pop(_key(identity), None)
+
     def deliberate(self, identity: Id, method: str) -> None:
         """The kit sent something wrong on purpose; an answer under `identity` may come."""
         self._ours[_key(identity)] = method

@@ -26,8 +26,9 @@ _PROGRESS: Final = "executa/progress"  # methods.progress, which a plain plugin 
 class Connection:
     """One connection, on the running loop.
 
-    `offered` are the keys of its offer, `credentials` the plugin's declarations. `ended`
-    holds once the host has closed our input and so answers no more. `now` gives epoch seconds.
+    `is_v2` holds after a v2 handshake, without which there are no reverse calls. `offered` are
+    the keys of its offer, `credentials` the plugin's declarations. `ended` holds once the host
+    has closed our input and so answers no more. `now` gives epoch seconds.
     """
 
     def __init__(self, peer: Peer, credentials: list[dict[str, Any]]) -> None:
@@ -35,6 +36,7 @@ class Connection:
         self.peer = peer
         self.mailbox = Mailbox(self.loop)
         self.workers = Workers()
+        self.is_v2 = False
         self.offered: dict[str, Any] = {}
         self.credentials = credentials
         self.ended = False

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from executa_protocol.codec import decode_any, encode
-from executa_protocol.errors import ConnectionLost
+from executa_protocol.errors import ConnectionLost, RpcError
 from executa_sdk.bridge import Bridge
 from executa_sdk.invocation import Invocation
 
@@ -30,7 +30,8 @@ class Reverse:
         """Make a reverse call and give its decoded result.
 
         Raises `RpcError`, `CallTimeout` after `timeout` seconds, `CallCancelled`,
-        `ConnectionLost`, `NotEncodable`, and `UsageError` once the call has ended.
+        `ConnectionLost`, `NotEncodable`, and `UsageError` once the call has ended. Without a
+        v2 handshake nothing is sent, and the error is the one that a host would answer with.
         """
         invocation = self.invocation
         if not (invocation.cancelled and method in _CLEANING):
@@ -42,6 +43,8 @@ class Reverse:
         if connection.ended:
             msg = "the host has closed our input and answers no more"
             raise ConnectionLost(msg, written=False)
+        if not connection.is_v2:
+            raise _not_negotiated(method)
         return decode_any(await self._bridge.request(connection.peer, method, data, timeout))
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
@@ -60,3 +63,17 @@ class Reverse:
             fn()
         else:
             connection.mailbox.post(fn)
+
+
+def _not_negotiated(method: str) -> RpcError:
+    """The gate's own refusal (R-22), which a host of protocol 1.1 would not send."""
+    from executa_protocol import gate  # noqa: PLC0415 - a host without v2 is rare
+    from executa_protocol.codes import rpc_error, wire_error  # noqa: PLC0415 - as above
+    from executa_protocol.handshake import FALLBACK  # noqa: PLC0415 - as above
+    from executa_protocol.methods import METHODS  # noqa: PLC0415 - as above
+
+    known = METHODS.get(method)
+    refused = None if known is None else gate.check_negotiated(known, FALLBACK)
+    text = f"{method} needs protocol 2.0"
+    error = wire_error("METHOD_NOT_FOUND", text) if refused is None else refused.error
+    return rpc_error(error.code, error.message, error.data)

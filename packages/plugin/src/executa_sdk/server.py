@@ -131,6 +131,7 @@ class Server:
         except DecodeFailure as fault:
             self.peer.fail(identity, refusal(fault, "INVALID_PARAMS"))
             return
+        self.connection.is_v2 = True
         self.connection.offered = offered
         plugin = self._plugin
         wanted = [_KEYS[string] for string in plugin.host_capabilities if string in _KEYS]

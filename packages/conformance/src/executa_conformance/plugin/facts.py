@@ -79,16 +79,15 @@ class Facts(Struct):
             raise NotMet("no tool answered; give --cases with arguments that they take")
         return found[0].case
 
-    @property
-    def echo(self) -> tuple[Case, str]:
-        """A call that gives a text argument back, and that argument's name."""
-        found = sorted(self._usable(), key=lambda it: (it.methods != (), it.seconds))
-        for tried in found:
+    def echoes(self) -> list[tuple[Case, str]]:
+        """Calls that may give a text argument back, and that argument's name; quick ones first."""
+        found: list[tuple[Case, str]] = []
+        for tried in sorted(self._usable(), key=lambda it: (it.methods != (), it.seconds)):
             members = tried.answer.members if tried.answer is not None else {}
             name = echoed(tried.case, members.get("data")) if tried.worked else None
             if name is not None:
-                return tried.case, name
-        raise NotApplicable("no tool gives a text argument back")
+                found.append((tried.case, name))
+        return found
 
     def calling(self, level: str) -> Case:
         """A call that works and makes the reverse calls of a level."""
@@ -103,11 +102,11 @@ class Facts(Struct):
         msg = f"no tool called {' or '.join(methods)}; give --cases with arguments that make one"
         raise NotMet(msg)
 
-    def waiting(self) -> Case:
-        """A call that waits for the host. Raises `NotApplicable`."""
+    def waiting(self) -> Tried:
+        """A call that waits for the host, with its reverse calls. Raises `NotApplicable`."""
         for tried in self._usable():
             if tried.worked and tried.methods:
-                return tried.case
+                return tried
         raise NotApplicable("no tool waits for an answer of the host")
 
 
@@ -127,7 +126,7 @@ async def tour(session: Session, given: Cases) -> Facts:
         facts.manifest = services.manifest
         facts.declared = services.declared
         if facts.manifest is None:
-            facts.fault = "the answer to describe is no manifest"
+            facts.fault = f"a host cannot read the manifest: {services.fault}"
             return facts
         await session.request("health")
     except NotMet as fault:

@@ -1,18 +1,22 @@
 """What a check of a plugin gets: the facts, a way to start the plugin, and what crossed so far."""
 
+import secrets
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from executa_conformance.evidence import Evidence
+from executa_conformance.model import NotApplicable
 from executa_conformance.patience import Patience
 from executa_conformance.plugin.facts import Facts
 from executa_conformance.plugin.nexus import Blobs, Memory
 from executa_conformance.plugin.services import Services
 from executa_conformance.plugin.session import Session
 from executa_conformance.plugin.tokens import Tokens
+from executa_conformance.plugin.tools import Case
 from executa_conformance.sightings import Sighting
+from executa_protocol.codec import encode
 
 
 class World:
@@ -66,6 +70,18 @@ class Scene:
         async with self.start() as session:
             await session.handshake(offer)
             yield session
+
+    async def echo(self, session: Session) -> tuple[Case, str]:
+        """A call that gives a text argument back, and that argument's name.
+
+        Raises `NotApplicable` if no tool does.
+        """
+        for case, name in self.facts.echoes():
+            text = f"echo {secrets.token_hex(4)}"  # new, so that no store can hold it
+            answer = await session.invoke(case.tool, {**case.arguments, name: text})
+            if not answer.failed and text.encode() in encode(answer.members.get("data")):
+                return case, name
+        raise NotApplicable("no tool gives a text argument back")
 
     async def close(self) -> None:
         """End whatever is left."""

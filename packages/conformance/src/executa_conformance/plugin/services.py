@@ -5,6 +5,7 @@ answers by method: `script` puts one in front of the ordinary answer, `hold` non
 check gives it. Every call is noted.
 """
 
+import asyncio
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -34,11 +35,19 @@ HELD: Final = object()
 """In place of an answer: there is none yet."""
 
 
+class Odd(Struct, frozen=True):
+    """A result in a spelling of the field, which the schemas do not have, and why."""
+
+    result: Any
+    why: str
+
+
 class ReverseCall(Struct):
     """A call of the plugin. `error` is the code that it was refused with, 0 if none.
 
-    `invoke_id` is the invoke that it named, if it named one; `open` says whether that was
-    running; `step` is the step of the gate that refused it.
+    `invoke_id` is the invoke that it named, if it named one; `known` says whether there was
+    such a one, `open` whether it was running; `nameless` that no invoke was running which has
+    an id at all. `step` is the step of the gate that refused it.
     """
 
     id: Any
@@ -46,9 +55,12 @@ class ReverseCall(Struct):
     params: Object
     invoke_id: str | None
     open: bool
+    known: bool
+    nameless: bool
     error: int = 0
     step: str = ""
     held: bool = False
+    parsed: Any = None
 
 
 class Services:
@@ -60,10 +72,14 @@ class Services:
         self.declared: frozenset[str] = frozenset()
         self.credentials: tuple[str, ...] = ()
         self.manifest: Manifest | None = None
+        self.fault = ""
+        """Why a host cannot read the manifest; empty if it can."""
         self.calls: list[ReverseCall] = []
         """Every reverse call, in order."""
-        self.active: dict[str, str | None] = {}
-        """The invokes in flight, with the invoke that each is nested in."""
+        self.called = asyncio.Event()
+        """Set at each call, for whoever waits for one."""
+        self.active: set[str] = set()
+        """The invokes in flight, by id."""
         self.closed: set[str] = set()
         self._scripts: dict[str, Script] = {}
         self._holding: set[str] = set()
@@ -85,19 +101,21 @@ class Services:
             pass  # whatever is no v2 answer means 1.1
         try:
             self.manifest = read_manifest(encode(manifest), fallback_name="plugin")
-        except ExecutaError:
-            return  # no manifest, nothing declared; the checks of the manifest say so
+        except ExecutaError as fault:
+            self.fault = str(fault)
+            return  # nothing is declared then
         self.declared = self.manifest.declared()
         self.credentials = tuple(each.name for each in self.manifest.credentials)
 
-    def open(self, invoke_id: str, parent: str | None = None) -> None:
+    def open(self, invoke_id: str) -> None:
         """An invoke begins."""
-        self.active[invoke_id] = parent
+        self.active.add(invoke_id)
 
     def ended(self, invoke_id: str) -> None:
         """An invoke has been answered."""
-        self.active.pop(invoke_id, None)
-        self.closed.add(invoke_id)
+        if invoke_id in self.active:
+            self.active.remove(invoke_id)
+            self.closed.add(invoke_id)
 
     # --- What a check scripts -----------------------------------------------------------------
 
@@ -124,13 +142,16 @@ class Services:
         params: Any = {} if message.params is UNSET else decode_any(message.params)
         members = as_object(params) or {}
         context = as_object(members.get("context")) or {}
-        named = context.get("invoke_id")
+        named: Any = context.get("invoke_id")
+        named = named if isinstance(named, str) else None
         call = ReverseCall(
             id=message.id,
             method=canonical_name(str(message.method)),
             params=members,
-            invoke_id=named if isinstance(named, str) else None,
-            open=isinstance(named, str) and named in self.active,
+            invoke_id=named,
+            open=named in self.active,
+            known=named in self.active or named in self.closed,
+            nameless=not self.active,
         )
         self.calls.append(call)
         outcome = self._outcome(call, message.params)
@@ -138,6 +159,7 @@ class Services:
             call.step, outcome = outcome.step, _plain(outcome.error)
         if isinstance(outcome, ErrorObject):
             call.error = outcome.code
+        self.called.set()
         return outcome
 
     def _outcome(self, call: ReverseCall, raw: Raw | UnsetType) -> Any:
@@ -167,11 +189,18 @@ class Services:
         refused = gate.check_scope(method, None if scope is UNSET else scope, token)
         if refused is not None:
             return refused
+        call.parsed = params
         if call.method in self._holding:
             call.held = True
             return HELD
+        return self.ordinary(call)
+
+    def ordinary(self, call: ReverseCall) -> Any:
+        """What a call that has passed the gate is answered."""
         script = self._scripts.get(call.method)
-        return self.memory.serve(call.method, params) if script is None else script(call.params)
+        if script is not None:
+            return script(call.params)
+        return self.memory.serve(call.method, call.parsed)
 
     def _correlate(self, call: ReverseCall) -> ErrorObject | None:
         """R-23: the invoke it names, or the only one there is."""

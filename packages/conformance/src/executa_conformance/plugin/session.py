@@ -15,14 +15,14 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from executa_conformance.child import Child
-from executa_conformance.evidence import Evidence
+from executa_conformance.evidence import SHOWN_BYTES, Evidence
 from executa_conformance.lookout import Lookout
 from executa_conformance.model import NotMet
 from executa_conformance.patience import Patience
 from executa_conformance.plugin.answer import Answer
 from executa_conformance.plugin.response_file import load
-from executa_conformance.plugin.services import HELD, Services
-from executa_conformance.plugin.tokens import Tokens
+from executa_conformance.plugin.services import HELD, Odd, ReverseCall, Services
+from executa_conformance.plugin.tokens import MARK, Tokens
 from executa_protocol import envelope
 from executa_protocol.codec import decode_any, encode
 from executa_protocol.codes import ErrorObject
@@ -65,6 +65,8 @@ class Session:
         """How many lines have come."""
         self.news = asyncio.Event()
         """Set at each line, for whoever waits for one; clear it before you wait."""
+        self.leaks: list[bytes] = []
+        """The heads of answers in which a token or a credential stands."""
         self.offered: Object = {}
         self._tokens = tokens
         self._child: Child | None = None
@@ -114,6 +116,8 @@ class Session:
             if message.id is not UNSET:
                 self._answering.put_nowait(message)
             return
+        if line.find(MARK.encode()) >= 0:
+            self.leaks.append(line[:SHOWN_BYTES])
         self._settle(message, len(line))
 
     def _settle(self, message: Message, size: int) -> None:
@@ -241,22 +245,19 @@ class Session:
         tool: str,
         arguments: Any,
         *,
-        context: Object | None = None,
         extra: Object | None = None,
         parent: str | None = None,
     ) -> Invoke:
         """Begin an invoke. Without a handshake as v2 there is no context, as in 1.1."""
         invoke_id = os.urandom(16).hex()
-        token = self._tokens.of(invoke_id, self.services)
         params: Object = {"tool": tool, "arguments": arguments}
-        if context is not None:
-            params["context"] = context
-        elif self.services.is_v2:
+        if self.services.is_v2:
+            token = self._tokens.of(invoke_id, self.services)
             params["context"] = {"invoke_id": invoke_id, **token}
             params["invoke_id"] = invoke_id
             if parent is not None:
                 params["context"]["parent_invoke_id"] = parent
-        self.services.open(invoke_id, parent)
+            self.services.open(invoke_id)
         future = await self.post("invoke", params | (extra or {}))
         future.add_done_callback(lambda _: self.services.ended(invoke_id))
         return Invoke(invoke_id, future)
@@ -308,6 +309,25 @@ class Session:
         """Send SIGTERM."""
         self.child.signal(signal.SIGTERM)
 
+    async def held(self, *methods: str) -> ReverseCall:
+        """Wait for a call of one of these methods that is held. Raises `NotMet`."""
+        try:
+            async with asyncio.timeout(self.patience.invoke):
+                while True:
+                    self.services.called.clear()
+                    for call in self.services.made(*methods):
+                        if call.held:
+                            return call
+                    await self.services.called.wait()
+        except TimeoutError:
+            msg = f"{' or '.join(methods)} is not called within {self.patience.invoke:g} s"
+            raise NotMet(msg) from None
+
+    async def release(self, call: ReverseCall) -> None:
+        """Give a call that is held its ordinary answer."""
+        call.held = False
+        await self.reply(call.id, self.services.ordinary(call))
+
     # --- Reverse calls --------------------------------------------------------------------
 
     async def _answer_calls(self) -> None:
@@ -320,11 +340,15 @@ class Session:
 
     async def reply(self, identity: Any, outcome: Any) -> None:
         """Answer a reverse call, with an error object or a result."""
-        if isinstance(outcome, ErrorObject):
-            line = envelope.error_frame(identity, encode(outcome))
-        else:
-            line = envelope.result_frame(identity, encode(outcome))
         try:
-            await self.send(line)
+            if isinstance(outcome, Odd):
+                line = envelope.result_frame(identity, encode(outcome.result))
+                self.lookout.odd_answer(identity)
+                self.evidence.add(">", line, f"on purpose: {outcome.why}")
+                await self.child.write(line)
+            elif isinstance(outcome, ErrorObject):
+                await self.send(envelope.error_frame(identity, encode(outcome)))
+            else:
+                await self.send(envelope.result_frame(identity, encode(outcome)))
         except NotMet:  # it has gone; whoever waits for it will say so
             self.evidence.tell("the plugin has gone before this answer")
