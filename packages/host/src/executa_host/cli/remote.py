@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from executa_host.cli import exits
-from executa_host.cli.output import write_line
+from executa_host.cli.output import Screen, write_line
 from executa_host.cli.running import run
 from executa_host.client import (
     ApiError,
@@ -92,7 +92,7 @@ def print_json(document: object) -> int:
 
 def screen() -> Console:
     """Where a person reads answers."""
-    return Console(highlight=False)
+    return Screen(highlight=False)
 
 
 def _key(remote: Remote) -> str:

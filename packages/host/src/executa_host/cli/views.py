@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from executa_host.cli.output import harmless
 from executa_host.cli.timeline import clean
 from executa_host.invocation import InvokeOutcome
 from executa_protocol.gate import Verdict
@@ -72,7 +73,7 @@ def show_data(console: Console, outcome: InvokeOutcome) -> None:
     """What a tool returned: text as it is, anything else as JSON."""
     data: Any = outcome.data
     if isinstance(data, str):
-        console.print(data, markup=False, highlight=False, soft_wrap=True)
+        console.print(harmless(data), markup=False, highlight=False, soft_wrap=True)
     elif isinstance(outcome.raw, Raw):
         console.print_json(bytes(outcome.raw).decode())
 
