@@ -27,7 +27,9 @@ class Reply(Struct):
     status: int = 200
     frames: AsyncIterator[Any] | None = None
     cut: bool = False
-    """The stream ends without its mark."""
+    """The connection breaks after the frames."""
+    marked: bool = True
+    """The stream ends with its mark, ``"done": true``."""
 
 
 def refusal(status: int, code: int, symbol: str, message: str = "refused on purpose") -> Reply:

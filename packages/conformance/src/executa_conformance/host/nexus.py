@@ -39,7 +39,9 @@ class ScriptedNexus:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 25)
         app.router.add_route("*", "/api/v1/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.5)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -227,6 +229,7 @@ async def _stream(request: web.Request, reply: Reply) -> web.StreamResponse:
         if request.transport is not None:
             request.transport.abort()
         return response
-    await response.write(b'data: {"event":"end","done":true}\n\n')
+    if reply.marked:
+        await response.write(b'data: {"event":"end","done":true}\n\n')
     await response.write_eof()
     return response
