@@ -134,6 +134,24 @@ def test_a_session_is_opened_listed_followed_and_closed(shell: Shell) -> None:
     assert shell.run("sessions", "close", session_id) == 4
 
 
+def test_everything_that_an_action_carries_can_be_given(shell: Shell) -> None:
+    context = {"memory": {"a": 1}, "observability": {"traceparent": "00-" + "a" * 32 + "-b-01"}}
+    words = ("raw.echo", "--context", json.dumps(context), "--transaction", "t-1")
+    told = shell.json(
+        "actions", "submit", *words, "--expires", "60", "--timeout", "1.5", "--delegation", "ada"
+    )
+    action = told["action"]
+    assert action["context"] == context
+    assert action["transaction"] == {"transaction_id": "t-1"}
+    assert action["expires_at_ms"] - action["accepted_at_ms"] == 60_000
+    assert (action["timeout_ms"], action["delegation"]) == (1500, ["ada"])
+    page = shell.json("actions", "list", "--transaction", "t-1")
+    assert [each["action_id"] for each in page["records"]] == [action["action_id"]]
+    waiting = _awaiting_approval(shell)
+    page = shell.json("actions", "list", "--approval", "requested")
+    assert waiting in [each["action_id"] for each in page["records"]]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -145,7 +163,11 @@ def test_a_session_is_opened_listed_followed_and_closed(shell: Shell) -> None:
         (("actions", "list", "--state", "dancing"), 2, "dancing"),
         (("actions", "list", "--cursor", "nonsense"), 2, "cursor"),
         (("actions", "submit", "no.such"), 2, "$.capability"),
-        (("actions", "submit", "raw.echo", "--input", "{"), 2, "no JSON"),
+        (("actions", "submit", "raw.echo", "--input", "{"), 2, "--input: not JSON"),
+        (("actions", "submit", "raw.echo", "--context", '{"mind": {}}'), 2, "--context.mind"),
+        (("actions", "submit", "raw.echo", "--context", '{"memory": 1}'), 2, "$.context.memory"),
+        (("actions", "submit", "raw.echo", "--delegation", "bob"), 4, "ends with its caller"),
+        (("actions", "submit", "raw.echo", "--callback", "https://x.example"), 2, "no secret"),
         (("actions", "submit", "raw.echo", "--mode", "streaming"), 2, "mode"),
         (("actions", "follow", UNKNOWN), 2, "no action"),
         (("sessions", "show", "ses_x"), 2, "is unknown"),
@@ -171,6 +193,8 @@ def test_refusals_are_json_for_programs(shell: Shell) -> None:
     assert told["error"]["path"] == "query.limit"
     told = shell.json("actions", "list", "--url", "http://127.0.0.1:1", code=3)
     assert told["error"]["code"] == "UNREACHABLE"
+    told = shell.json("actions", "show", UNKNOWN, code=2)
+    assert told["error"]["code"] == "UNKNOWN_ACTION"
 
 
 def test_a_key_comes_from_the_environment_or_a_file(

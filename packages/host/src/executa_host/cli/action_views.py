@@ -126,7 +126,7 @@ def show_action(console: Console, record: ActionRecord) -> None:
     if not isinstance(record.last_error, UnsetType):
         facts.append(("last error", f"{record.last_error.code}: {record.last_error.message}"))
     for name, value in facts:
-        console.print(Text(f"  {name:<13}", style="dim") + Text(clean(value)))
+        console.print(Text(f"  {name:<13}", style="dim") + Text(clean(value)), soft_wrap=True)
 
 
 def show_view(console: Console, view: ActionView) -> None:
@@ -138,10 +138,11 @@ def show_view(console: Console, view: ActionView) -> None:
     if not isinstance(view.chunks, UnsetType):
         for chunk in view.chunks:
             label = Text(f"  {chunk.sequence:>4} {chunk.kind} ", style="dim")
-            console.print(label + Text(clean(bytes(chunk.data).decode())))
+            console.print(label + Text(clean(bytes(chunk.data).decode())), soft_wrap=True)
     if not isinstance(view.receipts, UnsetType):
         for receipt in view.receipts:
-            console.print(Text(f"  {receipt.number:>4} {receipt.kind} {receipt.digest}"))
+            line = Text(f"  {receipt.number:>4} {receipt.kind} {receipt.digest}")
+            console.print(line, soft_wrap=True)
     if not isinstance(view.action.result, UnsetType):
         show_result(console, view.action.result)
 
@@ -153,7 +154,7 @@ def show_result(console: Console, result: ActionResult) -> None:
     elif not isinstance(result.error, UnsetType):
         where = f" at {result.error.path}" if result.error.path else ""
         text = f"{result.status}: {result.error.code}{where}: {clean(result.error.message)}"
-        console.print(text, style="red", markup=False)
+        console.print(text, style="red", markup=False, soft_wrap=True)
     else:
         console.print(result.status, style="yellow", markup=False)
 

@@ -6,15 +6,23 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from msgspec import UNSET, Raw
 
+from executa_host.actions.faults import Code
 from executa_host.actions.interface import Outcome
-from executa_host.actions.records import ActionRecord, ActionState, ActionView, Mode
+from executa_host.actions.records import (
+    ActionRecord,
+    ActionState,
+    ActionView,
+    ApprovalStatus,
+    Mode,
+)
 from executa_host.actions.requests import ActionQuery, Include, Submission
 from executa_host.cli import action_views as views
 from executa_host.cli import exits
 from executa_host.cli.arguments import read_arguments
+from executa_host.cli.carried import NOTHING, Carried
 from executa_host.cli.remote import HERE, Remote, print_json, screen, speak
 from executa_host.cli.watching import watch
-from executa_host.client import Client, Submitted
+from executa_host.client import Client, NotFound, Submitted
 from executa_protocol import codec
 from executa_protocol.actions import TERMINAL
 from executa_protocol.limits import WAIT_MAX
@@ -38,6 +46,9 @@ def list_actions(
     session: str = "",
     principal: str = "",
     transaction: str = "",
+    approval: Annotated[
+        ApprovalStatus | None, Parameter(help="Only with an approval in this status.")
+    ] = None,
     tenant: str = "",
     limit: Annotated[int, Parameter(help="1 to 1,000.")] = 100,
     cursor: Annotated[str, Parameter(help="Go on after a page.")] = "",
@@ -50,6 +61,7 @@ def list_actions(
         session_id=session,
         principal=principal,
         transaction_id=transaction,
+        approval=UNSET if approval is None else approval,
         tenant=tenant,
         limit=limit,
         cursor=cursor,
@@ -98,7 +110,7 @@ def submit(
     mode: Mode = Mode.ASYNC,
     idempotency_key: Annotated[str, Parameter(help="Again with this key: the same action.")] = "",
     session: Annotated[str, Parameter(help="The session that it belongs to.")] = "",
-    timeout: Annotated[float | None, Parameter(help="Seconds for one attempt.")] = None,
+    carried: Carried = NOTHING,
     ask: Annotated[bool, Parameter(negative="", help="Wait for an approval first.")] = False,
     follow: Annotated[bool, Parameter(negative="", help="Follow it to its result.")] = False,
     remote: Remote = HERE,
@@ -106,12 +118,12 @@ def submit(
     """Submit an action; it is on the host's disk when this returns."""
     wanted = Submission(
         capability=capability,
-        input=Raw(codec.encode(read_arguments(input))),
+        input=Raw(codec.encode(read_arguments(input, "--input"))),
         mode=mode,
         idempotency_key=idempotency_key,
         session_id=session,
-        timeout_ms=UNSET if timeout is None else int(timeout * 1000),
         approval="ask" if ask else "",
+        **carried.members(),
     )
 
     async def send(client: Client) -> Submitted:
@@ -192,7 +204,7 @@ async def _known(client: Client, action: str, include: tuple[Include, ...]) -> A
     view = await client.get(action, include)
     if view is None:
         msg = f"{action} is unknown: not there, or not this key's to see"
-        raise exits.Stop(msg, exits.USAGE)
+        raise NotFound(404, Code.UNKNOWN_ACTION, msg)
     return view
 
 

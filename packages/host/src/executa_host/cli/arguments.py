@@ -23,15 +23,16 @@ _SHOWN: Final = 60
 _FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-def read_arguments(text: str) -> dict[str, Any]:
+def read_arguments(text: str, option: str = "--args") -> dict[str, Any]:
     """Arguments from the command line: JSON, ``@FILE``, or ``-`` for stdin.
 
-    Raises `exits.Stop` that points at the character where the JSON is wrong.
+    `option` is what they were given as. Raises `exits.Stop` that points at the character where
+    the JSON is wrong.
     """
     if text == "-":
         return read_object(sys.stdin.read(), "standard input")
     if not text.startswith("@"):
-        return read_object(text, "--args")
+        return read_object(text, option)
     where = text[1:]
     try:
         return read_object(Path(where).read_text(encoding="utf-8"), where)

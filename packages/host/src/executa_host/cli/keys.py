@@ -75,14 +75,15 @@ def list_keys(*, store: Store = None, json: Json = False) -> int:
         return exits.OK
     table = Table(box=None, pad_edge=False)
     for heading in ("key", "principal", "tenant", "user", "scopes", "created", "valid", "label"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "key")
+        whole = heading in ("key", "scopes", "created")  # a word that is broken is no word
+        table.add_column(heading, overflow="fold", no_wrap=whole, min_width=len(heading))
     for key in keys:
         table.add_row(
             key.key_id,
             Text(key.principal),
             Text(key.tenant),
             Text(key.user_id),
-            " ".join(key.scopes),
+            "\n".join(key.scopes),
             _day(key.created_at_ms),
             _valid(key),
             Text(key.label),
