@@ -8,9 +8,11 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from benchmarks import arguments, suites, tables
+from benchmarks.comparing import show_changes
 from benchmarks.execution import execute
 from benchmarks.goals import exit_code
-from benchmarks.model import Document, encode
+from benchmarks.model import Document, Unreadable, decode, encode
+from benchmarks.reporting import REPORT, REPORT_FIGURES, write_report
 from benchmarks.scale import SEED, Scale
 
 STANDARD_OUTPUT: Final = "-"
@@ -55,6 +57,48 @@ def run(
 
 
 @app.command
+def compare(
+    before: Path,
+    after: Path,
+    /,
+    *,
+    everything: Annotated[
+        bool, Parameter(name="--all", negative="", help="Also what did not change.")
+    ] = False,
+) -> int:
+    """Compare two runs: what changed between their JSON files, spreads apart.
+
+    The exit code is 2 if a file cannot be read.
+    """
+    console = tables.console()
+    documents = [_read(path) for path in (before, after)]
+    first, second = documents
+    if first is None or second is None:
+        return 2
+    show_changes(console, first, second, everything=everything)
+    return 0
+
+
+@app.command
+def report(
+    figures: Annotated[Path, Parameter(help="The JSON of a run.")] = REPORT_FIGURES,
+    *,
+    output: Annotated[Path, Parameter(help="The document to write.")] = REPORT,
+) -> int:
+    """Write the document with tables and plots from a run's JSON.
+
+    The plots stand in a folder of the document's name beside it. The exit code is 2 if the
+    file cannot be read.
+    """
+    document = _read(figures)
+    if document is None:
+        return 2
+    for path in write_report(document, output):
+        tables.console().print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+@app.command
 def soak(
     *,
     plugins: Annotated[int, Parameter(help="How many plugins run side by side.")] = 50,
@@ -66,6 +110,17 @@ def soak(
     from benchmarks.soak import run_soak  # noqa: PLC0415 - brings the host along
 
     return run_soak(plugins, seconds, seed=seed, json=json)
+
+
+def _read(path: Path) -> Document | None:
+    """The document of a file; None, having told, if it is none."""
+    try:
+        return decode(path.read_bytes())
+    except (OSError, Unreadable) as fault:
+        why = fault.strerror if isinstance(fault, OSError) else fault
+        told = f"{path}: {why}"
+        Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
+        return None
 
 
 def _keep(document: Document, json: str, console: Console) -> None:

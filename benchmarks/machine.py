@@ -84,6 +84,19 @@ def peak_resident(pid: int) -> float:
     return _status(pid, "VmHWM:") / 1024
 
 
+def private(pid: int) -> float:
+    """Mebibytes that a process shares with no other one: what one more of it costs."""
+    total = 0.0
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except OSError:
+        return total
+    for line in text.splitlines():
+        if line.startswith(("Private_Clean:", "Private_Dirty:")):
+            total += float(line.split()[1]) / 1024
+    return total
+
+
 def children(pid: int | None = None) -> list[int]:
     """Processes that one has started and that live; in the order of their ids."""
     found: list[int] = []

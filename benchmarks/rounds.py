@@ -5,7 +5,6 @@ round, each round begins with another one, and ratios are taken within the same 
 A contender that answers wrongly is void from then on; the others go on.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -122,18 +121,3 @@ def figure(
     """A cost in its own unit as a figure of the report, if it was measured."""
     if values:
         report.figures.append(Figure(key, title, Spread.of(values), unit))
-
-
-def timed(operation: Callable[[], object], seconds: float) -> tuple[float, int]:
-    """Repeat `operation` for about `seconds`; seconds of one, and how often it was done."""
-    clock = time.perf_counter
-    done, batch = 0, 1
-    begun = clock()
-    while True:
-        for _ in range(batch):
-            operation()
-        done += batch
-        took = clock() - begun
-        if took >= seconds:
-            return took / done, done
-        batch = max(1, min(done, int(done * (seconds - took) / max(took, 1e-9)) + 1))

@@ -40,21 +40,11 @@ class DirectNexus:
 
     async def open_invoke(self, opening: InvokeOpening) -> InvokeGrant:
         """Grant everything."""
-        expires_at = time.time() + LIFE
-        return InvokeGrant(
-            grants=Grants(sampling=True, agent=True, storage=True, files=True),
-            sampling_token=Token(f"s-{opening.invoke_id}", expires_at),
-            storage_token=Token(f"k-{opening.invoke_id}", expires_at),
-        )
+        return _granted(opening.invoke_id)
 
     async def renew_invoke(self, invoke_id: str) -> InvokeGrant:
         """New tokens, as good as the old ones."""
-        expires_at = time.time() + LIFE
-        return InvokeGrant(
-            grants=Grants(sampling=True, agent=True, storage=True, files=True),
-            sampling_token=Token(f"s-{invoke_id}", expires_at),
-            storage_token=Token(f"k-{invoke_id}", expires_at),
-        )
+        return _granted(invoke_id)
 
     async def close_invoke(self, invoke_id: str) -> None:
         """Nothing is kept that could be let go."""
@@ -74,13 +64,13 @@ class DirectNexus:
         """Mint one with a number."""
         number = next(_NUMBERS)
         uuid = f"{number:08d}-0000-4000-8000-000000000000"
-        return MintedAgentSession(uuid, f"a-{number}", f"t-{number}", time.time() + LIFE)
+        return _minted(uuid, f"a-{number}")
 
     async def refresh_agent_session(
         self, token: str, app_session_uuid: str, ttl_seconds: int | None
     ) -> MintedAgentSession:
         """Prolong it."""
-        return MintedAgentSession(app_session_uuid, token, token, time.time() + LIFE)
+        return _minted(app_session_uuid, token)
 
     async def delete_agent_session(self, token: str, app_session_uuid: str) -> None:
         """Nothing is kept."""
@@ -103,6 +93,20 @@ class DirectNexus:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _granted(invoke_id: str) -> InvokeGrant:
+    expires_at = time.time() + LIFE
+    return InvokeGrant(
+        grants=Grants(sampling=True, agent=True, storage=True, files=True),
+        sampling_token=Token(f"s-{invoke_id}", expires_at),
+        storage_token=Token(f"k-{invoke_id}", expires_at),
+        granted_tools=("*",),
+    )
+
+
+def _minted(uuid: str, token: str) -> MintedAgentSession:
+    return MintedAgentSession(uuid, token, token, time.time() + LIFE, granted_tools=("*",))
 
 
 @lru_cache(maxsize=8)

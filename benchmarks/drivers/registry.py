@@ -29,8 +29,15 @@ class Entry(Struct, frozen=True):
 
 
 _HERE: Final = "benchmarks.contenders."
+_ANNA: Final = ("anna_app_runtime_local",)
 
 REGISTRY: Final[dict[str, Entry]] = {
+    "action store": Entry(_HERE + "store", "open_store"),
+    "fdatasync of a page": Entry(_HERE + "store", "open_disk"),
+    "api": Entry(_HERE + "api_http", "open_api"),
+    "aiohttp echo": Entry(_HERE + "api_http", "open_floor"),
+    "a2a-sdk": Entry(_HERE + "a2a_store", "open_tasks", ("a2a", "sqlalchemy", "aiosqlite")),
+    "dbos": Entry(_HERE + "dbos_workflows", "open_workflows", ("dbos",), uvloop=False),
     "executa": Entry(_HERE + "executa", "open_executa"),
     "uvloop pipe": Entry(_HERE + "floors", "open_uvloop"),
     "blocking pipe": Entry(_HERE + "floors", "open_blocking"),

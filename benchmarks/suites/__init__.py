@@ -14,8 +14,20 @@ from benchmarks.scale import Scale
 Suite = Callable[[Scale], Awaitable[Report]]
 
 NAMES: Final = (
+    "framing",
+    "codec",
+    "correlate",
+    "sse",
+    "frames",
     "roundtrip",
+    "reverse",
+    "agent",
     "waiting",
+    "coldstart",
+    "memory",
+    "plugins",
+    "store",
+    "api",
     "soak",
 )
 

@@ -1,0 +1,55 @@
+"""Suite `plugins`: what an invoke costs when a host runs many plugins, up to two hundred."""
+
+from typing import Final
+
+from benchmarks.drivers.contender import Task
+from benchmarks.drivers.pool import Ask, Pool, Wanted
+from benchmarks.model import Report
+from benchmarks.rounds import Series, ratio
+from benchmarks.scale import Scale
+
+MOST: Final = 200
+BETWEEN: Final = 20
+EACH: Final = 64
+
+
+async def run(scale: Scale) -> Report:
+    """An invoke with 1, 20 and 200 plugins, 64 in flight for each plugin, and 200 with one."""
+    report = Report("plugins")
+    most = scale.part(MOST, least=2)
+    between = max(2, most // (MOST // BETWEEN))
+    task = Task("inline")
+    async with Pool(report) as pool:
+        wanted = [
+            Wanted(_name(count), "executa", {"plugins": count})
+            for count in sorted({1, between, most})
+        ]
+        await pool.open(*wanted)
+        asks = [
+            Ask(_name(1), task, EACH),
+            Ask(_name(between), task, between * EACH),
+            Ask(_name(most), task, most * EACH),
+            Ask(_single(most), task, most, of=_name(most)),
+        ]
+        series = await pool.rounds("an invoke of 200 B", asks, scale)
+    note = "" if most == MOST else f"{most} plugins"
+    one = _cost(series, asks[0].name)
+    for key, ask in (("cost_of_200", asks[2]), ("cost_of_200_single", asks[3])):
+        title = f"CPU of one invoke, {ask.name} over {asks[0].name}"
+        ratio(report, key, title, _cost(series, ask.name), one, note=note)
+    return report
+
+
+def _name(count: int) -> str:
+    return f"executa, {count} x {EACH}"
+
+
+def _single(count: int) -> str:
+    return f"executa, {count} x 1"
+
+
+def _cost(series: Series, name: str) -> list[float] | None:
+    here, there = series.values(name, "cpu_client_us"), series.values(name, "cpu_server_us")
+    if here is None or there is None:
+        return None
+    return [ours + theirs for ours, theirs in zip(here, there, strict=True)]
