@@ -232,3 +232,4 @@ def test_a_long_value_without_spaces_costs_no_quadratic_time() -> None:
 def test_variables_are_secret_by_their_names(name: str) -> None:
     assert is_secret_name(name)
     assert not is_secret_name("PATH")
+    assert not is_secret_name("OLDPWD")

@@ -185,6 +185,9 @@ class Redactor:
 _SPELT: Final = ("password", "passwd", "passphrase", "secret")
 """Names whose numbers are secrets too; of a `token` a number may be a count."""
 
+_FOLDERS: Final = ("pwd", "oldpwd")
+"""Where a shell is and was, which is no password."""
+
 _SIGNATURE: Final = re.compile(r"[\w+/=.\-%]{16,}")
 
 
@@ -199,7 +202,7 @@ def is_secret(name: str, value: str) -> bool:
 def is_secret_name(name: str) -> bool:
     """Whether an environment variable of this name holds a secret."""
     plain = _plain(name)
-    return plain.endswith((*_NAMES, "key", "pwd", "auth"))
+    return plain not in _FOLDERS and plain.endswith((*_NAMES, "key", "pwd", "auth"))
 
 
 def _plain(name: str) -> str:
