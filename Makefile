@@ -2,7 +2,7 @@
 # and with --locked, so that what runs is what uv.lock names. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types bench crash fuzz fuzz-short
+.PHONY: help demo test lint format types reference docs dist release bench crash fuzz fuzz-short
 
 # An environment activated in the caller's shell is not this project's: uv would warn and ignore it.
 unexport VIRTUAL_ENV
@@ -36,6 +36,26 @@ format: ## Apply ruff's safe fixes and its format
 types: ## Check types with pyright, strict, tests included
 	@echo '== types: pyright, strict'
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(run) pyright
+
+reference: ## Write the generated part of docs/ anew: schemas, error codes, OpenAPI, reference
+	@echo '== reference: what is generated from code'
+	$(run) python -m executa_protocol.schema
+	$(run) python -m executa_host.api docs/openapi/actions.json
+	$(run) python -m scripts.docs
+
+docs: ## Build docs/ as a site into site/; warnings are errors
+	@echo '== docs: sphinx-build'
+	@rm -rf site
+	$(run) --group docs sphinx-build -q -W --keep-going -b html docs site/html -d site/doctrees
+	@echo 'built: open site/html/index.html'
+
+dist: ## Build all distributions, and try the wheels in empty environments
+	@echo '== dist: build, install, run'
+	$(run) python scripts/dist.py
+
+release: ## Give the unreleased changes a version: make release VERSION=1.2.3
+	@echo '== release: one version, and the changelog from its fragments'
+	$(run) python scripts/release.py $(VERSION)
 
 bench: ## Run the benchmarks; they check every answer and print medians and spread
 	@echo '== bench: every suite of python -m benchmarks'

@@ -275,7 +275,9 @@ esac
 """
 
 
-@pytest.mark.parametrize("failing", ["", "lint", "types", "fuzz-short", "test", "lint test"])
+@pytest.mark.parametrize(
+    "failing", ["", "lint", "types", "docs", "dist", "fuzz-short", "test", "lint test"]
+)
 def test_ci_runs_every_step_ends_with_pytests_line_and_fails_if_any_step_did(
     machine: Machine, failing: str
 ) -> None:
@@ -287,6 +289,8 @@ def test_ci_runs_every_step_ends_with_pytests_line_and_fails_if_any_step_did(
     assert re.findall(r"^([\w-]+) ran, CI=true", done.stdout, re.MULTILINE) == [
         "lint",
         "types",
+        "docs",
+        "dist",
         "fuzz-short",
         "test",
     ]

@@ -1,5 +1,5 @@
 """``python -m executa_host.cli`` is the `executa` command."""
 
-from executa_host.cli.app import main
+from executa_host.cli import main
 
 main()
