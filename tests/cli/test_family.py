@@ -31,6 +31,7 @@ ALL = [
     "nexus",
     "serve",
     "sessions",
+    "store",
     "why",
 ]
 

@@ -38,12 +38,13 @@ _OURS: Final = {
     "actions": "executa_host.cli.actions:actions_app",
     "sessions": "executa_host.cli.sessions:sessions_app",
     "keys": "executa_host.cli.keys:keys_app",
+    "store": "executa_host.cli.store:store_app",
     "completion": "executa_host.cli.completion:completion",
 }
 _GROUPS: Final = {
     _WRITE: ("new", "dev", "describe", "invoke", "health", "why", "doctor", "check"),
     _WATCH: ("demo", "show", "replay"),
-    _RUN: ("serve", "plugins", "logs", "actions", "sessions", "keys", "nexus"),
+    _RUN: ("serve", "plugins", "logs", "actions", "sessions", "keys", "store", "nexus"),
     _MORE: ("completion",),
 }
 _GROUP_OF: Final = {name: group for group, names in _GROUPS.items() for name in names}

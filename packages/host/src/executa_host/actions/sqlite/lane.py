@@ -19,7 +19,7 @@ import aiosqlite
 from executa_host.actions.limits import BUSY_MS, WAL_PAGES
 from executa_host.actions.settings import Synchronous
 from executa_host.actions.sqlite.migrate import check_version
-from executa_host.actions.store import StoreError
+from executa_host.actions.store import StoreError, StoreForeign, StoreTooNew
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,19 +62,28 @@ async def _opened(connector: Callable[[], sqlite3.Connection]) -> Lane:
     return lane
 
 
-async def inspect(path: Path, newest: int) -> None:
-    """Look at a file before anything is written to it. Raises as `check_version`."""
-    await asyncio.to_thread(_inspect, path, newest)
+async def inspect(path: Path, newest: int) -> int:
+    """Look at a file before anything is written to it: how many steps it has had, 0 for none.
+
+    Raises as `check_version`, with the path.
+    """
+    return await asyncio.to_thread(_inspect, path, newest)
 
 
-def _inspect(path: Path, newest: int) -> None:
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    with closing(_connect(path)) as db:
-        check_version(db, newest)
+def _inspect(path: Path, newest: int) -> int:
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return 0
+    try:
+        with closing(connect(path)) as db:
+            return check_version(db, newest)
+    except (StoreForeign, StoreTooNew) as fault:
+        raise type(fault)(f"{path}: {fault}") from fault
+    except sqlite3.Error as fault:
+        raise StoreError(f"{path} cannot be opened: {fault}") from fault
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection of this thread's own. Raises `StoreError` for an SQLite that is too old."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
         msg = f"SQLite {sqlite3.sqlite_version} is too old for durable actions: {needed} or newer"
@@ -85,7 +94,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _open_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
-    db = _connect(path)
+    db = connect(path)
     db.execute("pragma journal_mode = wal")
     db.execute(f"pragma synchronous = {synchronous}")
     if sys.platform == "darwin":  # its fsync stops at the drive's cache
@@ -98,6 +107,6 @@ def _open_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    db = _connect(path)
+    db = connect(path)
     db.execute("pragma query_only = on")
     return db
