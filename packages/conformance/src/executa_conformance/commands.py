@@ -11,7 +11,7 @@ from executa_conformance.cli.options import Options, reporting
 from executa_conformance.cli.running import run
 from executa_protocol.errors import UsageError
 
-__all__ = ["plugin"]  # each is a subcommand of `executa check`
+__all__ = ["host", "plugin"]  # each is a subcommand of `executa check`
 
 
 @reporting
@@ -32,3 +32,22 @@ def plugin(*command: str, cases: Path | None = None, options: Options) -> int:
         raise UsageError("no command; executa check plugin -- COMMAND...")
     given = read_cases(cases)
     return run("plugin", shlex.join(command), options, check_plugin(command, given))
+
+
+@reporting
+def host(*command: str, hurry: bool = False, options: Options) -> int:
+    """Check a host: play scripted plugins, and nexus, against it, through a small adapter.
+
+    Parameters
+    ----------
+    command
+        The command of the host's adapter, after --.
+    hurry
+        Ask the host to keep time-outs a tenth as long, where its adapter can.
+    """
+    from executa_conformance.host.target import check_host  # noqa: PLC0415 - late
+
+    if not command and not options.list:
+        raise UsageError("no command; executa check host -- COMMAND...")
+    work = check_host(command, hurry=hurry)
+    return run("host", shlex.join(command), options, work)

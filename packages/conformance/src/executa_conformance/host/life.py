@@ -239,6 +239,10 @@ class Life:
                 self.signals.append((number, time.monotonic()))
                 self._actor.evidence.tell(f"the plugin got signal {number}")
             self._moved.set()
+        if self.rest:
+            before = len(self._lookout.sightings)
+            self._lookout.ended_within(self.rest)
+            self._actor.sightings += self._lookout.sightings[before:]
         self.gone_at = time.monotonic()
         self.gone.set()
         self._moved.set()
