@@ -34,6 +34,7 @@ def claim() -> Wire:
     _open_the_closed()
     is_terminal = os.isatty(_STDIN)
     read_fd, write_fd = os.dup(_STDIN), os.dup(_STDOUT)
+    _make_binary(read_fd, write_fd)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, _STDIN)
     os.close(null)
@@ -48,6 +49,15 @@ def _open_the_closed() -> None:
     while (fd := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(fd, True)
     os.close(fd)
+
+
+def _make_binary(*descriptors: int) -> None:
+    """Windows would turn line ends around, and end the input at Ctrl-Z."""
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - there is one on Windows only
+
+        for fd in descriptors:
+            msvcrt.setmode(fd, os.O_BINARY)
 
 
 def _make_tolerant(stream: Any) -> None:

@@ -9,6 +9,7 @@ a `FileTransportFault` and fails that one call.
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -27,8 +28,9 @@ FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 """Nobody but the user reads the files, nor the directory that the host gives a plugin."""
 
-OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""No link is followed, and a FIFO in place of a file does not hold the host."""
+OPEN_FLAGS: Final = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Beside reading alone, which is 0: no link is followed, and a FIFO in place of a file does not
+hold the host. Windows has no such flags, and no host."""
 
 
 class FileTransportFault(PeerViolation):

@@ -2,11 +2,12 @@
 
 A loop can wait for pipes and sockets. Of regular files epoll wants nothing to
 know, and a loop's own pipe calls abort the process on them, so the answer decides
-who may touch the descriptor.
+who may touch the descriptor. The loops of Windows wait for no descriptor at all.
 """
 
 import os
 import stat
+import sys
 
 
 def is_pollable(fd: int) -> bool:
@@ -15,5 +16,7 @@ def is_pollable(fd: int) -> bool:
     A terminal could be waited for too, but making it non-blocking would do so to
     every process that shares it, the user's shell among them.
     """
+    if sys.platform == "win32":
+        return False
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,7 +1,8 @@
 """Reads a descriptor that no loop can wait for: a file, a terminal, the null device.
 
 A thread waits for it, one chunk ahead of the loop and no more. It never sits in a read
-that nothing can interrupt, so that closing lets go of the descriptor at once.
+that nothing can interrupt, so that closing lets go of the descriptor at once. Windows has no
+poll for pipes: there the read does hold the thread, until the other end closes.
 """
 
 import asyncio
@@ -81,6 +82,8 @@ class Pump:
     def _may_read(self) -> bool:
         """Wait until there is something to read and the loop wants it; False to end."""
         self._taken.wait()
+        if not hasattr(select, "poll"):
+            return not self._closed
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
         poller.register(self._wake_read, select.POLLIN)
