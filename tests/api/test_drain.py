@@ -24,10 +24,12 @@ async def test_a_draining_host_is_alive_not_ready_and_takes_no_new_work(rig: Rig
     ready = await client.ready()
     assert (ready.ready, ready.draining) == (False, True)
     async with aiohttp.ClientSession() as http:
-        async with http.get(f"{rig.url}/readyz") as response:
-            assert response.status == 503
-        async with http.get(f"{rig.url}/healthz") as response:
-            assert response.status == 200
+        for ask in (http.get, http.head):
+            for base in (rig.url, f"{rig.url}/v1"):
+                async with ask(f"{base}/readyz") as response:
+                    assert response.status == 503
+                async with ask(f"{base}/healthz") as response:
+                    assert response.status == 200
     with pytest.raises(Unavailable) as refused:
         await client.submit("notebook.recall")
     assert (refused.value.code, refused.value.retryable) == ("DRAINING", True)

@@ -57,6 +57,9 @@ def make_app(
         if (owner := owners.get(endpoint.group)) is not None:
             door = _door(endpoint, getattr(owner, endpoint.handler), keys, pace)
             app.router.add_route(endpoint.method, full_path(endpoint), door)
+            if endpoint.group == "health":  # probes ask in every way
+                app.router.add_head(endpoint.path, door)
+                app.router.add_get(BASE + endpoint.path, door)
     described = answer(document(version("executa-host"))).body
 
     async def openapi(_: web.Request) -> web.Response:

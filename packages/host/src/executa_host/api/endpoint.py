@@ -37,5 +37,6 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def full_path(endpoint: Endpoint) -> str:
-    """The path as a server sees it; probes of liveness and readiness stand at the root."""
+    """The path as a server sees it; probes of liveness and readiness stand at the root, and
+    under ``/v1`` like everything."""
     return endpoint.path if endpoint.group == "health" else BASE + endpoint.path

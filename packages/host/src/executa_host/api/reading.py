@@ -26,6 +26,8 @@ _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _NAME: Final = re.compile(r"[\w.-]{1,32}")
 _RANGE: Final = re.compile(r"Expected `(?:int|float)` [<>]|out of range", re.IGNORECASE)
+_BOUND: Final = re.compile(r"Expected `(?:int|float)` (<=|>=) ([\d.]+)")
+_BOUNDS: Final = {"<=": "at most", ">=": "at least"}
 
 
 # --- Bodies --------------------------------------------------------------------------------
@@ -133,6 +135,8 @@ def _told(message: str, path: str, root: str) -> Refusal:
     for pattern, words in ((_UNKNOWN, "unknown member"), (_MISSING, "missing")):
         if (found := pattern.fullmatch(text)) is not None:
             return invalid(words, f"{where}.{_shown(found[1])}")
+    if (bound := _BOUND.fullmatch(text)) is not None:
+        text = f"Expected a number of {_BOUNDS[bound[1]]} {bound[2].removesuffix('.0')}"
     text = text[:1].lower() + text[1:].replace("`", "")
     if path and _RANGE.search(message):
         return invalid(text, where, Code.OUT_OF_RANGE)
