@@ -23,9 +23,10 @@ app = App(name="python -m benchmarks", help="Benchmarks that check every answer.
 @app.command(name="list")
 def list_suites() -> None:
     """List the suites with a line each."""
-    console = Console()
+    console = tables.console()
     for name in suites.NAMES:
-        console.print(f"{name:<12} {suites.describe(name)}", highlight=False, markup=False)
+        line = f"{name:<12} {suites.describe(name)}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command

@@ -23,6 +23,10 @@ class Absent(Exception):
     """A contender is not installed, or cannot run on this system."""
 
 
+LEFT_OUT: Final = "left out: only our own code is measured"
+"""Why a contender is absent from a run without peers."""
+
+
 class Spread(Struct, frozen=True):
     """A figure over all rounds: its median, the least and the greatest."""
 

@@ -12,24 +12,25 @@ class Scale(Struct, frozen=True):
     """`rounds` in which each contender is measured for about `seconds`.
 
     `warm_up` is the share of `seconds` that each is run for before, uncounted. `size`
-    is the part of a suite's full extent (plugins, frames) that is used.
+    is the part of a suite's full extent (plugins, frames) that is used. Without `peers` only
+    our own code and the floors are measured.
     """
 
     rounds: int = 9
     seconds: float = 1.0
     warm_up: float = 1.0
     size: float = 1.0
-    name: str = "full"
+    peers: bool = True
 
     @classmethod
     def quick(cls) -> Self:
         """Enough to see that it works and about where the figures lie."""
-        return cls(rounds=3, seconds=0.15, warm_up=1.0, size=0.25, name="quick")
+        return cls(rounds=3, seconds=0.15, warm_up=1.0, size=0.25)
 
     @classmethod
     def tiny(cls) -> Self:
         """For tests: every path is taken, and no figure means anything."""
-        return cls(rounds=1, seconds=0.005, warm_up=0.0, size=0.01, name="tiny")
+        return cls(rounds=1, seconds=0.005, warm_up=0.0, size=0.01, peers=False)
 
     def part(self, full: int, least: int = 1) -> int:
         """This scale's part of a full extent."""

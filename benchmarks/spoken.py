@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from benchmarks.model import Absent, WrongAnswer
+from benchmarks.model import LEFT_OUT, Absent, WrongAnswer
+from benchmarks.scale import Scale
 
 PEERS: Final = Path(__file__).parent / "peers"
 TEXT: Final = "What went in comes out."
@@ -38,8 +39,10 @@ class Program(Struct, frozen=True):
     lines: tuple[Message, ...]
     needs: str = ""
 
-    def check(self) -> None:
-        """Raise `Absent` if it cannot be started here."""
+    def check(self, scale: Scale) -> None:
+        """Raise `Absent` if it cannot be started here, or is not to be."""
+        if self.needs and not scale.peers:
+            raise Absent(LEFT_OUT)
         if self.needs and find_spec(self.needs) is None:
             msg = f"{self.needs} is not installed; `uv sync --extra bench` brings it"
             raise Absent(msg)
@@ -98,7 +101,6 @@ PROGRAMS: Final = (
 @contextmanager
 def started(program: Program) -> "Generator[subprocess.Popen[bytes]]":
     """A running program, ended by the end of its input."""
-    program.check()
     process = subprocess.Popen(
         (sys.executable, str(PEERS / program.file)),
         stdin=subprocess.PIPE,

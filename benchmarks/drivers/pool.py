@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from benchmarks.drivers.contender import Options, Task
 from benchmarks.drivers.parent import Driver, driver
-from benchmarks.model import Absent, Report, Row, WrongAnswer
+from benchmarks.drivers.registry import REGISTRY
+from benchmarks.model import LEFT_OUT, Absent, Report, Row, WrongAnswer
 from benchmarks.rounds import Series, Trial, alternate, missing
 from benchmarks.scale import Scale
 
@@ -36,13 +37,14 @@ class Pool:
 
     ::
 
-        async with Pool(report) as pool:
+        async with Pool(report, scale) as pool:
             await pool.open(Wanted("mcp", "mcp"))
-            series = await pool.rounds("64 in flight", [Ask("mcp", Task(), 64)], scale)
+            series = await pool.rounds("64 in flight", [Ask("mcp", Task(), 64)])
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, scale: Scale) -> None:
         self._report = report
+        self._scale = scale
         self._stack = AsyncExitStack()
         self.drivers: dict[str, Driver] = {}
 
@@ -55,6 +57,9 @@ class Pool:
     async def open(self, *wanted: Wanted) -> None:
         """Open contenders one after the other."""
         for one in wanted:
+            if not self._scale.peers and REGISTRY[one.contender].needs:
+                missing(self._report, one.name, LEFT_OUT)
+                continue
             opening = driver(one.contender, one.options, core=one.core)
             try:
                 self.drivers[one.name] = await self._stack.enter_async_context(opening)
@@ -63,8 +68,9 @@ class Pool:
             except WrongAnswer as fault:
                 self._report.rows.append(Row("opening", one.name, void=str(fault)))
 
-    async def rounds(self, condition: str, asks: Sequence[Ask], scale: Scale) -> Series:
+    async def rounds(self, condition: str, asks: Sequence[Ask]) -> Series:
         """Alternating rounds of what is asked of contenders that are there."""
+        scale = self._scale
         trials: list[Trial] = []
         for ask in asks:
             found = self.drivers.get(ask.of or ask.name)

@@ -17,7 +17,7 @@ async def run(scale: Scale) -> Report:
     report = Report("agent")
     frames = FRAMES if scale.size > 0.1 else 64
     size = sum(map(len, prepared_frames(frames))) + frames
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         options = {"peer": "reverse", "nexus": "direct"}
         await pool.open(Wanted("executa", "executa", options), Wanted("uvloop pipe", "uvloop pipe"))
         for in_flight in (1, 8):
@@ -26,7 +26,7 @@ async def run(scale: Scale) -> Report:
                 Ask("executa", Task("agent", count=frames), in_flight),
                 Ask("uvloop pipe", Task("echo", size), in_flight),
             ]
-            series = await pool.rounds(condition, asks, scale)
+            series = await pool.rounds(condition, asks)
             ours, floor = (series.values(ask.name, "rate_per_s") for ask in asks)
             title = f"{condition}: our runs a second over the uvloop pipe's as many bytes"
             ratio(report, f"rate_over_floor_{in_flight}", title, ours, floor)

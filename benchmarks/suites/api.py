@@ -16,13 +16,13 @@ WORKS: Final = {"result": "run to its result", "read": "read", "submit": "accept
 async def run(scale: Scale) -> Report:
     """Actions submitted, run to their result and read over HTTP, at 1 and 64 clients."""
     report = Report("api")
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         await pool.open(Wanted("executa", "api"), Wanted(FLOOR, FLOOR))
         for kind, words in WORKS.items():
             for clients in (1, 64):
                 condition = f"an action {words}, {clients} client{'s' * (clients > 1)}"
                 asks = [Ask("executa", Task(kind), clients), Ask(FLOOR, Task("echo"), clients)]
-                series = await pool.rounds(condition, asks, scale)
+                series = await pool.rounds(condition, asks)
                 ours, floor = (series.values(ask.name, "rate_per_s") for ask in asks)
                 title = f"{condition}: requests a second over the echo's"
                 ratio(report, f"rate_over_floor_{kind}_{clients}", title, ours, floor)

@@ -16,7 +16,7 @@ ROUNDS: Final = 15
 async def run(scale: Scale) -> Report:
     """Start, handshake and one call, over a bare json loop and over MCP servers."""
     report = Report("coldstart")
-    trials = [_trial(program) for program in PROGRAMS]
+    trials = [_trial(program, scale) for program in PROGRAMS]
     rounds = ROUNDS if scale.rounds > 3 else scale.rounds
     series = await alternate("spawn to first result", trials, rounds, report)
     ours = series.values("executa", "first_result_ms")
@@ -28,8 +28,9 @@ async def run(scale: Scale) -> Report:
     return report
 
 
-def _trial(program: Program) -> Trial:
+def _trial(program: Program, scale: Scale) -> Trial:
     async def take() -> Sample:
+        program.check(scale)
         begun = time.perf_counter()
         with started(program) as process:
             speak(program, process)

@@ -10,7 +10,7 @@ from benchmarks.spoken import PROGRAMS, Program, speak, started
 async def run(scale: Scale) -> Report:
     """Resident memory of an idle plugin, over a bare json loop's and over MCP servers'."""
     report = Report("memory")
-    trials = [_trial(program) for program in PROGRAMS]
+    trials = [_trial(program, scale) for program in PROGRAMS]
     series = await alternate("idle after one call", trials, min(scale.rounds, 5), report)
     ours = series.values("executa", "resident_mib")
     for peer, key in (("bare json loop", "bare"), ("mcp", "mcp"), ("fastmcp", "fastmcp")):
@@ -19,8 +19,9 @@ async def run(scale: Scale) -> Report:
     return report
 
 
-def _trial(program: Program) -> Trial:
+def _trial(program: Program, scale: Scale) -> Trial:
     async def take() -> Sample:
+        program.check(scale)
         with started(program) as process:
             speak(program, process)
             return {

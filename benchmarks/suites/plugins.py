@@ -19,7 +19,7 @@ async def run(scale: Scale) -> Report:
     most = scale.part(MOST, least=2)
     between = max(2, most // (MOST // BETWEEN))
     task = Task("inline")
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         wanted = [
             Wanted(_name(count), "executa", {"plugins": count})
             for count in sorted({1, between, most})
@@ -31,7 +31,8 @@ async def run(scale: Scale) -> Report:
             Ask(_name(most), task, most * EACH),
             Ask(_single(most), task, most, of=_name(most)),
         ]
-        series = await pool.rounds("an invoke of 200 B", asks, scale)
+        several = list({ask.name: ask for ask in asks}.values())
+        series = await pool.rounds("an invoke of 200 B", several)
     note = "" if most == MOST else f"{most} plugins"
     one = _cost(series, asks[0].name)
     for key, ask in (("cost_of_200", asks[2]), ("cost_of_200_single", asks[3])):

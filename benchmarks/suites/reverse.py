@@ -12,7 +12,7 @@ DIRECT = "executa"
 async def run(scale: Scale) -> Report:
     """An invoke with one and with eight sampling calls, 1 and 64 in flight."""
     report = Report("reverse")
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         await pool.open(
             Wanted(DIRECT, "executa", {"peer": "reverse", "nexus": "direct"}),
             Wanted("mcp", "mcp"),
@@ -22,7 +22,7 @@ async def run(scale: Scale) -> Report:
             for in_flight in (1, 64):
                 condition = f"{count} sampling, {in_flight} in flight"
                 asks = [Ask(name, task, in_flight) for name in (DIRECT, "mcp")]
-                series = await pool.rounds(condition, asks, scale)
+                series = await pool.rounds(condition, asks)
                 ours, theirs = (series.values(name, "rate_per_s") for name in (DIRECT, "mcp"))
                 key = "rate_over_mcp" if (count, in_flight) == (1, 64) else ""
                 key = key or f"rate_over_mcp_{count}_{in_flight}"

@@ -25,25 +25,25 @@ PINNED: Final = ", one core"
 async def run(scale: Scale) -> Report:
     """An invoke there and back: 1, 64 and 1,024 in flight, 100 B to 1 MiB, pinned and not."""
     report = Report("roundtrip")
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         await pool.open(
             *(Wanted(name, name) for name in ("executa", "uvloop pipe", "blocking pipe")),
             *(Wanted(name, name) for name in (ANNA, ANNA_ASYNCIO, "mcp", "fastmcp")),
         )
-        await _one(pool, scale, report)
-        await _sixty_four(pool, scale, report)
-        await _thousand(pool, scale)
-        await _sizes(pool, scale)
+        await _one(pool, report)
+        await _sixty_four(pool, report)
+        await _thousand(pool)
+        await _sizes(pool)
         await _many(pool, scale, report)
     await _pinned(scale, report)
     return report
 
 
-async def _one(pool: Pool, scale: Scale, report: Report) -> None:
+async def _one(pool: Pool, report: Report) -> None:
     asks = [Ask("executa", Task("inline")), *_echoes("uvloop pipe", "blocking pipe", 1)]
     asks += [Ask(name, Task("inline")) for name in (ANNA, ANNA_ASYNCIO)]
     asks += _echoes("mcp", "fastmcp", 1)
-    series = await pool.rounds("1 in flight", asks, scale)
+    series = await pool.rounds("1 in flight", asks)
     ours = series.values("executa", "p50_us")
     for floor, key in (("uvloop pipe", "uvloop"), ("blocking pipe", "blocking")):
         theirs = series.values(floor, "p50_us")
@@ -51,11 +51,11 @@ async def _one(pool: Pool, scale: Scale, report: Report) -> None:
         ratio(report, f"p50_over_{key}_floor", title, ours, theirs)
 
 
-async def _sixty_four(pool: Pool, scale: Scale, report: Report) -> None:
+async def _sixty_four(pool: Pool, report: Report) -> None:
     asks = [Ask(_ours(tool), Task(tool), 64, "executa") for tool in TOOLS]
     asks += [*_echoes("uvloop pipe", "mcp", 64), *_echoes("fastmcp", "", 64)]
     asks += [Ask(name, Task("inline"), 64) for name in (ANNA, ANNA_ASYNCIO)]
-    series = await pool.rounds("64 in flight", asks, scale)
+    series = await pool.rounds("64 in flight", asks)
     ours = series.values(_ours("inline"), "rate_per_s")
     for peer in ("mcp", "fastmcp", ANNA, ANNA_ASYNCIO):
         title = f"64 in flight: our calls a second over {peer}'s"
@@ -69,13 +69,13 @@ async def _sixty_four(pool: Pool, scale: Scale, report: Report) -> None:
         figure(report, f"cpu_plugin_{tool}", title, plugin, unit="µs")
 
 
-async def _thousand(pool: Pool, scale: Scale) -> None:
+async def _thousand(pool: Pool) -> None:
     asks = [Ask("executa", Task("inline"), 1_024), *_echoes("uvloop pipe", "mcp", 1_024)]
     asks.append(Ask(ANNA, Task("inline"), 1_024))
-    await pool.rounds("1,024 in flight", asks, scale)
+    await pool.rounds("1,024 in flight", asks)
 
 
-async def _sizes(pool: Pool, scale: Scale) -> None:
+async def _sizes(pool: Pool) -> None:
     for size, name in SIZES:
         asks = [
             Ask("executa", Task("inline", size), SIZES_IN_FLIGHT),
@@ -83,7 +83,7 @@ async def _sizes(pool: Pool, scale: Scale) -> None:
             Ask(ANNA, Task("inline", size), SIZES_IN_FLIGHT),
             Ask("mcp", Task("echo", size), SIZES_IN_FLIGHT),
         ]
-        await pool.rounds(f"{name}, {SIZES_IN_FLIGHT} in flight", asks, scale)
+        await pool.rounds(f"{name}, {SIZES_IN_FLIGHT} in flight", asks)
 
 
 async def _many(pool: Pool, scale: Scale, report: Report) -> None:
@@ -91,7 +91,7 @@ async def _many(pool: Pool, scale: Scale, report: Report) -> None:
     names = "executa, 64 in flight", f"executa, {count:,} in flight"
     asks = [Ask(names[0], Task("inline"), 64, "executa")]
     asks.append(Ask(names[1], Task("inline"), count, "executa"))
-    series = await pool.rounds("many in flight", asks, scale)
+    series = await pool.rounds("many in flight", asks)
     title = f"CPU of one invoke at {MANY:,} in flight over 64"
     note = "" if count == MANY else f"{count:,} in flight"
     ratio(
@@ -104,13 +104,13 @@ async def _pinned(scale: Scale, report: Report) -> None:
     cores = machine.usable_cores()
     if not cores:
         return
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         names = ("executa", "uvloop pipe", ANNA, "mcp")
         await pool.open(*(Wanted(name + PINNED, name, core=cores[-1]) for name in names))
         tasks = {"executa": Task("inline"), ANNA: Task("inline")}
         for in_flight in (1, 64):
             asks = [Ask(name + PINNED, tasks.get(name, Task()), in_flight) for name in names]
-            series = await pool.rounds(f"{in_flight} in flight{PINNED}", asks, scale)
+            series = await pool.rounds(f"{in_flight} in flight{PINNED}", asks)
             measure = "p50_us" if in_flight == 1 else "rate_per_s"
             ours = series.values("executa" + PINNED, measure)
             if in_flight == 1:

@@ -17,6 +17,7 @@ from executa_protocol.sse import SseParser, encode_event
 EVENTS: Final = 4_096
 CHUNKS: Final = ((16_384, "16 KiB", ""), (512, "512 B", "_small"))
 PEER: Final = "httpx-sse"
+NOT_HERE: Final = "left out, or not installed; `uv sync --extra bench` brings it"
 
 
 async def run(scale: Scale) -> Report:
@@ -29,8 +30,8 @@ async def run(scale: Scale) -> Report:
         chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
         condition = f"{name} chunks"
         ways = {"executa": read_ours}
-        if find_spec("httpx_sse") is None:
-            missing(report, PEER, "httpx_sse is not installed; `uv sync --extra bench` brings it")
+        if not scale.peers or find_spec("httpx_sse") is None:
+            missing(report, PEER, NOT_HERE)
         else:
             ways[PEER] = read_httpx_sse
         trials = [

@@ -21,7 +21,7 @@ DISK: Final = "fdatasync of a page"
 async def run(scale: Scale) -> Report:
     """Accepted actions, full lifecycles and events a second at 1, 64 and 512 callers."""
     report = Report("store")
-    async with Pool(report) as pool:
+    async with Pool(report, scale) as pool:
         warm = scale.warm_up > 0
         await pool.open(
             *(
@@ -40,7 +40,7 @@ async def run(scale: Scale) -> Report:
                     asks.append(Ask(DISK, Task("fdatasync")))
                 if kind == "lifecycle" and callers <= 64:
                     asks += [Ask(peer, Task(kind), callers) for peer in ("a2a-sdk", "dbos")]
-                series = await pool.rounds(condition, asks, scale)
+                series = await pool.rounds(condition, asks)
                 if kind == "lifecycle" and callers == 64:
                     ours = series.values(_ours("FULL"), "rate_per_s")
                     for peer, key in (("a2a-sdk", "a2a"), ("dbos", "dbos")):
