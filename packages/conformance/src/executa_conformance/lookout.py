@@ -39,8 +39,8 @@ class Lookout:
         """Every rule that the subject's lines broke."""
         self.requests: list[tuple[str, Any]] = []
         """Every request and notification of the subject: its method and its decoded params."""
-        self.answers: list[str] = []
-        """The methods that the subject answered with a result, in order."""
+        self.answers: list[tuple[str, Any]] = []
+        """The methods that the subject answered with a result, and that result."""
         self._ours: dict[Key, str] = {}
         self._theirs: dict[Key, str] = {}
         self._answered: set[Key] = set()
@@ -129,7 +129,7 @@ class Lookout:
             if not self._offered_files:
                 notes.broken("WIRE-020", "a file pointer, and the host did not offer fileTransport")
         elif method is not None and message.result is not UNSET:
-            self.answers.append(method)
+            self.answers.append((method, codec.decode_any(message.result)))
             notes.result(method, message.result)
 
     def _unexpected(self, identity: Id, notes: Notes) -> str | None:
@@ -148,7 +148,7 @@ class Lookout:
     def by_file(self, method: str, result: Raw) -> list[Sighting]:
         """Look at a result that came by file (R-12)."""
         notes = Notes()
-        self.answers.append(method)
+        self.answers.append((method, codec.decode_any(result)))
         notes.result(method, result)
         self.sightings += notes.found
         return notes.found

@@ -35,17 +35,3 @@ class Patience(Struct, frozen=True):
     def scaled(self, factor: float) -> "Patience":
         """All of them, multiplied."""
         return Patience(**{name: getattr(self, name) * factor for name in self.__struct_fields__})
-
-    @classmethod
-    def short(cls) -> "Patience":
-        """For tests with a peer that answers at once or never."""
-        return cls(
-            start=10.0,
-            initialize=2.0,
-            describe=2.0,
-            answer=2.0,
-            invoke=2.0,
-            quiet=0.1,
-            grace=1.0,
-            check=15.0,
-        )

@@ -45,7 +45,7 @@ class Sighting(Struct, frozen=True):
 
 
 def _manifest(data: bytes | Raw, reader: Reader) -> Any:
-    return read_manifest(data, reader=reader)
+    return read_manifest(data, reader=reader, fallback_name="plugin")
 
 
 _RESULTS: Final[dict[str, ReadResult]] = {

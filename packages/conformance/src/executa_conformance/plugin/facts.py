@@ -32,6 +32,10 @@ CALLS = {
 """The calls by which a level is seen."""
 
 
+UNKNOWN = "kit/unknown"
+"""A method that no plugin has."""
+
+
 class Tried(Struct):
     """A case of the tour and what came of it. `methods` are the reverse calls that it made."""
 
@@ -129,6 +133,7 @@ async def tour(session: Session, given: Cases) -> Facts:
             facts.fault = f"a host cannot read the manifest: {services.fault}"
             return facts
         await session.request("health")
+        await session.request(UNKNOWN)
     except NotMet as fault:
         facts.fault = str(fault)
         return facts

@@ -26,7 +26,7 @@ from executa_conformance.plugin.tokens import MARK, Tokens
 from executa_protocol import envelope
 from executa_protocol.codec import decode_any, encode
 from executa_protocol.codes import ErrorObject
-from executa_protocol.envelope import Id, Message
+from executa_protocol.envelope import Id, Malformed, Message
 from executa_protocol.faults import as_object
 from executa_protocol.framing import Oversized
 from executa_protocol.handshake import host_offer
@@ -72,7 +72,7 @@ class Session:
         self._child: Child | None = None
         self._waiting: dict[Key, asyncio.Future[Answer]] = {}
         self._ids = itertools.count()
-        self._answering: asyncio.Queue[Message] = asyncio.Queue()
+        self._answering: asyncio.Queue[Message | Malformed] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, command: Sequence[str], env: Mapping[str, str]) -> None:
@@ -110,6 +110,8 @@ class Session:
         message, found = self.lookout.received(line)
         note = "; ".join(f"{each.requirement}: {each.message}" for each in found)
         self.evidence.add("<", line, note)
+        if isinstance(message, Malformed) and message.role == "request":
+            self._answering.put_nowait(message)
         if not isinstance(message, Message):
             return
         if message.method is not UNSET:
@@ -333,6 +335,10 @@ class Session:
     async def _answer_calls(self) -> None:
         while True:
             message = await self._answering.get()
+            if isinstance(message, Malformed):
+                if message.id is not UNSET:
+                    await self.reply(message.id, ErrorObject(message.code, message.reason))
+                continue
             outcome = self.services.serve(message)
             if outcome is HELD:
                 continue

@@ -8,6 +8,7 @@ from executa_conformance.plugin.checks.passive import schema_of
 from executa_conformance.plugin.nexus import frames
 from executa_conformance.plugin.scene import Scene
 from executa_conformance.registry import check
+from executa_protocol.codec import encode
 from executa_protocol.faults import as_object
 
 CREATE = "agent/session.create"
@@ -37,6 +38,7 @@ async def create_says_what_it_wants(scene: Scene) -> None:
         members = as_object(params) or {}
         if method != CREATE:
             continue
+        scene.evidence.add("<", encode(params), f"params of {CREATE}")
         if members.get("kind") == "fixed" and not members.get("fixed_client_id"):
             raise NotMet("kind is fixed, and fixed_client_id is absent")
         submode = members.get("agent_submode", members.get("submode"))
@@ -102,6 +104,7 @@ async def runs_carry_an_id_of_the_plugins_choice(scene: Scene) -> None:
     requests = [each for one in scene.world.sessions for each in one.lookout.requests]
     for method, params in requests:
         if method == RUN and not (as_object(params) or {}).get("run_id"):
+            scene.evidence.add("<", encode(params), "params of a run")
             raise NotMet("a run has no run_id, so it cannot be cancelled")
 
 

@@ -50,6 +50,7 @@ async def the_response_file_is_private(scene: Scene) -> None:
             raise NotMet(msg)
 
 
+@check("WIRE-020", role="plugin", level="v2", name="no-pointer-without-the-offer")
 @check("FILE-016", role="plugin", level="v2")
 async def without_the_offer_it_goes_inline(scene: Scene) -> None:
     async with scene.ready(host_offer(file_transport=False)) as session:

@@ -12,6 +12,7 @@ from executa_conformance.model import NotApplicable, NotMet, NotStrict
 from executa_conformance.plugin.scene import Scene
 from executa_conformance.registry import check
 from executa_conformance.sightings import SCHEMA, Sighting
+from executa_protocol.faults import as_object
 from executa_protocol.methods import METHODS
 from executa_protocol.methods.progress import METHOD as PROGRESS
 
@@ -52,7 +53,6 @@ ROWS: Final = (
     Row("WIRE-017", "methods-are-strings", "v2", requests=_REVERSE),
     Row("WIRE-018", "answers-have-one-content"),
     Row("WIRE-019", "errors-have-code-and-message"),
-    Row("WIRE-020", "no-pointer-without-the-offer"),
     Row("HAND-001", "server_info", "v2", answers=("initialize",)),
     Row("HAND-002", "capabilities", "v2", answers=("initialize",)),
     Row("HAND-003", "capabilities-by-member", "v2", answers=("initialize",)),
@@ -125,7 +125,8 @@ def _register(row: Row) -> None:
             called = {method for method, _ in lookout.requests}
             if row.requests == _REVERSE and called:
                 return
-            if called & set(row.requests) or set(lookout.answers) & set(row.answers):
+            answered = {method for method, _ in lookout.answers}
+            if called & set(row.requests) or answered & set(row.answers):
                 return
         if row.answers or row.requests:
             wanted = " or ".join((*row.answers, *row.requests))
@@ -142,11 +143,12 @@ for _row in ROWS:
 @check("CALL-011", role="plugin", passive=True)
 async def results_have_their_members(scene: Scene) -> None:
     schema_of(scene, "result of invoke", "result of health", "result of initialize")
-    for tried in scene.facts.tried:
-        members = tried.answer.members if tried.answer is not None else {}
-        if members.get("success") is False and not members.get("error"):
-            msg = f"{tried.case.tool} says success false, and not why"
-            raise NotMet(msg)
+    answers = [each for session in scene.world.sessions for each in session.lookout.answers]
+    for method, result in answers:
+        members = as_object(result) or {}
+        if method == "invoke" and members.get("success") is False and not members.get("error"):
+            scene.evidence.tell(f"{result!r}")
+            raise NotMet("a result says success false, and not why")
 
 
 @check("CALL-039", role="plugin", level="v2", passive=True)
