@@ -34,6 +34,7 @@ _OURS: Final = {
     "health": "executa_host.cli.oneshot:health",
     "why": "executa_host.cli.why:why",
     "demo": "executa_host.cli.demo:demo",
+    "show": "executa_host.cli.show:show",
     "serve": "executa_host.cli.serve:serve",
     "actions": "executa_host.cli.actions:actions_app",
     "sessions": "executa_host.cli.sessions:sessions_app",

@@ -242,8 +242,12 @@ class _Builder:
                 self._runs.setdefault(event.invoke_id, []).append(home)
         elif event.direction == "in" and event.kind in ("response", "error"):
             home = self._answered(line, event, whose, number) or home
+        if event.method == "invoke" and home is not None and home.kind == "invoke":
+            home.rows.append(line.row)
         name = {"other": "unreadable", "notification": event.method}.get(event.kind, event.kind)
         label = "response file" if event.file else name
+        if home is None or home.kind == "process":
+            label = f"{event.method} {label}".strip() if event.kind != "notification" else label
         item = self._add(home, line, "frame", label, arrow="→" if event.direction == "in" else "←")
         item.detail = f"{event.bytes:,} B {_content(event)}"
         item.invoke_id = event.invoke_id

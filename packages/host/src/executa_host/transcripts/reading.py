@@ -4,6 +4,7 @@ A transcript whose end is missing is read up to where it was cut; one that is no
 with a sentence that says what the file is instead. What the lines mean is `model`'s business.
 """
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -58,6 +59,7 @@ class Transcript(Struct):
         return sum(part.end.dropped for part in self.parts if part.end is not None)
 
 
+_FORMAT: Final = FORMAT.encode()
 _STAMP: Final = msgspec.json.Decoder(Stamp)
 _END: Final = msgspec.json.Decoder(End)
 
@@ -84,7 +86,7 @@ def read_transcript(path: Path) -> Transcript:
     try:
         with path.open("rb") as file:
             for row, whole, line in _lines(file):
-                header = read_header(line) if b'"transcript"' in line[:64] else None
+                header = read_header(line) if _FORMAT in line else None
                 if header is not None:
                     parts.append(Part(_supported(path, header)))
                 elif not parts:
@@ -120,9 +122,10 @@ def _take(part: Part, row: int, line: bytes) -> str:
         return ""
     try:
         codec.check_content(line)
-        if line.startswith(b'{"event":"end"'):
-            part.end = codec.decode(line, _END)
-            return ""
+        if b'"end"' in line:
+            with contextlib.suppress(DecodeFailure):  # of another event
+                part.end = codec.decode(line, _END)
+                return ""
         stamp = codec.decode(line, _STAMP)
     except DecodeFailure as fault:
         return str(fault)
@@ -149,7 +152,7 @@ def _supported(path: Path, header: Header) -> Header:
 def _what_it_is(path: Path, line: bytes, *, whole: bool) -> str:
     """Why a file that begins with `line` is no transcript."""
     advice = "a transcript is what --record writes"
-    if not whole and FORMAT.encode() in line:
+    if not whole and _FORMAT in line:
         return f"{path} is cut off within its first line, so there is nothing to read"
     try:
         found = _FOREIGN.decode(line)
