@@ -50,7 +50,7 @@ class Working:
     def trace(self, event: AnyEvent) -> None:
         """An event of the host: what the plugin writes to stderr is shown as it comes."""
         if isinstance(event, transcript.Stderr) and not self._quiet:
-            self.console.print(clean(event.line), style="dim", markup=False, soft_wrap=True)
+            self.console.print(indented(event.line), style="dim", markup=False, soft_wrap=True)
 
     def _show(self, text: str) -> None:
         if self._bar is not None:
@@ -73,6 +73,12 @@ def working(*, quiet: bool = False) -> Generator[Working]:
     )
     with bar:
         yield Working(console, bar, quiet=False)
+
+
+def indented(line: str) -> str:
+    """A line of a plugin's stderr: cleaned, but tracebacks keep their shape."""
+    text = line.expandtabs(4)
+    return " " * (len(text) - len(text.lstrip(" "))) + clean(text)
 
 
 def progress_text(event: Raw) -> str:

@@ -16,7 +16,7 @@ from executa_host.cli import exits
 from executa_host.cli.faults import advice, exit_code, told
 from executa_host.cli.output import Screen, write_json
 from executa_host.cli.timeline import Timeline, clean
-from executa_host.cli.working import Working, working
+from executa_host.cli.working import Working, indented, working
 from executa_host.restart import describe_exit
 from executa_protocol import transcript
 from executa_protocol.errors import ExecutaError
@@ -94,7 +94,7 @@ class Show:
         if self.json:
             return
         if isinstance(event, transcript.Stderr):
-            self._say(clean(event.line), "dim")
+            self._say(indented(event.line), "dim")
         elif isinstance(event, transcript.Noise):
             sample = f": {clean(event.sample)}" if event.sample else ""
             self._say(f"{event.message}{sample}", "yellow")
