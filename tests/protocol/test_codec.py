@@ -247,6 +247,19 @@ def test_large_lines_with_skipped_values_are_judged_alike(text: bytes) -> None:
     assert accepted(line) == reference_json.accepts(line)
 
 
+escapes = st.sampled_from(
+    [b"\\\\", b'\\"', b"\\n", b"[", b"]" * 200, b"{" * 200, b"1e999", b"x" * 600, b"\\\\" * 40]
+)
+long_strings = st.lists(escapes, max_size=12).map(lambda parts: b'"' + b"".join(parts) + b'"')
+
+
+@given(st.lists(long_strings | texts | values.map(lambda value: json.dumps(value).encode())))
+def test_what_long_strings_hold_is_neither_depth_nor_number(members: list[bytes]) -> None:
+    listed = b"".join(b'"k%d":%b,' % pair for pair in enumerate(members))
+    line = b'{%b"padding":"%b"}' % (listed, b"x" * LARGE)
+    assert accepted(line) == reference_json.accepts(line)
+
+
 class _Skips(Struct):
     known: int = 0
 
