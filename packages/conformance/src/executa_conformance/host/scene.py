@@ -236,7 +236,7 @@ class HostScene:
     async def close(self) -> None:
         """Stop what is still there."""
         for actor in self.actors:
-            for user in self._started.get(actor.name, ()):
+            for user in tuple(self._started.get(actor.name, ())):
                 command = self.around.adapter.give("stop", plugin=actor.name, user=user or None)
                 try:
                     async with asyncio.timeout(self.patience.grace * 3):
