@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = ROOT / "tests" / "golden"
+SEEDS = ROOT / "packages/conformance/src/executa_conformance/golden/lines"
 MISSING = "Atheris is not installed here; run this with `uv run --group fuzz`.\n"
 MAX_INPUT = 512
 """Bytes of one case: the targets make much more of them."""

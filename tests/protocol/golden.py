@@ -1,38 +1,28 @@
-"""The golden lines as tests take them; their format is told in `tests/golden/README.md`."""
+"""The golden lines as tests take them; their format is told in the README beside them."""
 
-import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-Row = dict[str, Any]
+from executa_conformance.golden.rows import LINES, Row, data_of
+from executa_conformance.golden.rows import chapters as all_chapters
+from executa_conformance.golden.rows import rows as rows_of
+
+__all__ = ["LINES", "Row", "chapters", "data_of", "exact", "rows"]
 
 
 def chapters() -> set[str]:
     """Every chapter there is."""
-    return {path.stem for path in GOLDEN.glob("*.jsonl")}
+    return set(all_chapters())
 
 
 def rows(*names: str) -> list[Any]:
     """The cases of these chapters, as pytest takes them."""
-    found: list[Any] = []
-    for name in names:
-        for line in (GOLDEN / f"{name}.jsonl").read_bytes().split(b"\n"):
-            if line:
-                row = msgspec.json.decode(line)
-                found.append(pytest.param(row, id=f"{name}-{row['name']}"))
-    return found
-
-
-def data_of(row: Row) -> bytes:
-    """The bytes to read."""
-    if "input_b64" in row:
-        return base64.b64decode(row["input_b64"])
-    return row["input"].encode()
+    return [
+        pytest.param(row, id=f"{name}-{row['name']}") for name in names for row in rows_of(name)
+    ]
 
 
 def exact(value: Any) -> str:

@@ -1,11 +1,8 @@
 """The golden lines of frames, server-sent events, file transport and durable work."""
 
-import base64
-import json
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,29 +26,10 @@ from executa_protocol.filetransport import (
 from executa_protocol.normaliser import FrameNormaliser
 from executa_protocol.readings import Reader
 from executa_protocol.sse import SseEvent, SseParser
+from tests.protocol.golden import Row, data_of, exact, rows
 from tests.protocol.reading import Listening
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 CHAPTERS = ("frames", "sse", "filetransport", "actions")
-Row = dict[str, Any]
-
-
-def rows(*chapters: str) -> list[Any]:
-    """The cases of these chapters, as pytest takes them."""
-    found: list[Any] = []
-    for chapter in chapters:
-        for line in (GOLDEN / f"{chapter}.jsonl").read_bytes().split(b"\n"):
-            if line:
-                row = msgspec.json.decode(line)
-                found.append(pytest.param(row, id=f"{chapter}-{row['name']}"))
-    return found
-
-
-def data_of(row: Row) -> bytes:
-    """The bytes to read."""
-    if "input_b64" in row:
-        return base64.b64decode(row["input_b64"])
-    return row["input"].encode()
 
 
 # --- One reading for each chapter ---------------------------------------------------------
@@ -212,11 +190,6 @@ READINGS: dict[str, Callable[[Row, Reader], Any]] = {
     "filetransport": read_filetransport,
     "actions": read_actions,
 }
-
-
-def exact(value: Any) -> str:
-    """A text that tells 1 from 1.0 and from true, and does not see the order of members."""
-    return json.dumps(msgspec.to_builtins(value), sort_keys=True)
 
 
 # --- The tests ----------------------------------------------------------------------------

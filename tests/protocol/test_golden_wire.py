@@ -23,7 +23,7 @@ from executa_protocol.methods.invoke import read_invoke_result
 from executa_protocol.methods.sampling import read_sampling_result
 from executa_protocol.nexus import Grants, Token
 from executa_protocol.readings import Reader
-from tests.protocol.golden import GOLDEN, Row, chapters, data_of, exact, rows
+from tests.protocol.golden import LINES, Row, chapters, data_of, exact, rows
 from tests.protocol.reading import Listening
 
 ELSEWHERE = ("actions", "filetransport", "frames", "sse")
@@ -222,7 +222,7 @@ def test_golden_lines_have_the_documented_members_and_unique_names(chapter: str)
 
 
 def test_every_chapter_is_run_and_documented() -> None:
-    readme = (GOLDEN / "README.md").read_text(encoding="utf-8")
+    readme = (LINES / "README.md").read_text(encoding="utf-8")
     assert chapters() == {*READINGS, *ELSEWHERE}
     assert all(f"**`{chapter}`**" in readme for chapter in chapters())
 

@@ -11,7 +11,7 @@ from executa_conformance.cli.options import Options, reporting
 from executa_conformance.cli.running import run
 from executa_protocol.errors import UsageError
 
-__all__ = ["host", "plugin"]  # each is a subcommand of `executa check`
+__all__ = ["golden", "host", "plugin"]  # each is a subcommand of `executa check`
 
 
 @reporting
@@ -51,3 +51,22 @@ def host(*command: str, hurry: bool = False, options: Options) -> int:
         raise UsageError("no command; executa check host -- COMMAND...")
     work = check_host(command, hurry=hurry)
     return run("host", shlex.join(command), options, work)
+
+
+@reporting
+def golden(*command: str, options: Options) -> int:
+    """Check a parser in any language: have it read the golden lines, through an adapter.
+
+    With --strict it is asked to read strictly, and to refuse what is tolerated otherwise.
+
+    Parameters
+    ----------
+    command
+        The adapter's command, after --. It reads a question a line, and prints an answer a line.
+    """
+    from executa_conformance.golden.target import check_parser  # noqa: PLC0415 - late
+
+    if not command and not options.list:
+        raise UsageError("no command; executa check golden -- COMMAND...")
+    work = check_parser(command, strict=options.strict)
+    return run("parser", shlex.join(command), options, work)

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 Severity = Literal["must", "should", "may"]
-Role = Literal["plugin", "host", "nexus", "actions"]
+Role = Literal["plugin", "host", "nexus", "actions", "parser"]
 Word = Literal["pass", "fail", "non-strict", "info", "not-applicable"]
 
-ROLES: Final[tuple[Role, ...]] = ("plugin", "host", "nexus", "actions")
+ROLES: Final[tuple[Role, ...]] = ("plugin", "host", "nexus", "actions", "parser")
 WORDS: Final[tuple[Word, ...]] = ("pass", "fail", "non-strict", "info", "not-applicable")
 
 
@@ -27,7 +27,7 @@ class Requirement(Struct, frozen=True, rename={"severity": "level"}, forbid_unkn
     id: str
     source: str
     severity: Severity
-    role: Literal["plugin", "host", "nexus", "actions", "both"]
+    role: Literal["plugin", "host", "nexus", "actions", "parser", "both"]
     rule: str
     unchecked: str = ""
 

@@ -21,6 +21,7 @@ _PACKAGES: Final[dict[Role, str]] = {
     "host": "executa_conformance.host.checks",
     "nexus": "executa_conformance.nexus.checks",
     "actions": "executa_conformance.actions.checks",
+    "parser": "executa_conformance.golden.checks",
 }
 
 

@@ -28,7 +28,7 @@ class Ran(Struct):
     version: str = ""
 
 
-Work = Callable[[tuple[Check, ...], Patience, int, Told], Awaitable[Ran]]
+Work = Callable[[tuple[Check, ...], Patience, int, Told | None], Awaitable[Ran]]
 """Runs these checks with this patience, so many at a time, and tells each result."""
 
 
