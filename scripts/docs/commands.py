@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from typing import Final
 
 from executa_host.cli import exits
@@ -39,19 +40,26 @@ def commands_page() -> str:
 
 
 def _commands() -> list[str]:
-    # Defaults that come from the environment are shown as if nothing were set there.
+    # Defaults that come from the environment are shown as if nothing were set there, and the
+    # usage of subcommands begins with the name of the program, whatever this one is called.
     kept = {name: value for name, value in os.environ.items() if name.startswith("EXECUTA_")}
+    words = sys.argv
     for name in kept:
         del os.environ[name]
+    sys.argv = ["executa"]
     try:
         text = build().generate_docs(output_format="markdown", heading_level=2)
     finally:
+        sys.argv = words
         os.environ.update(kept)
     lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("## executa "))
-    return [_plain(line) for line in lines[start:]]
+    # Before the first group stand a title and a table of contents, which this page has already.
+    start = next(n for n, line in enumerate(lines) if line.startswith("**"))
+    return ["## Commands", "", *(_plain(line) for line in lines[start:])]
 
 
 def _plain(line: str) -> str:
-    """Headings without code marks, so that their anchors are those that others link to."""
-    return line.replace("`", "") if re.match(r"#+ ", line) else line
+    """Headings without code marks, for their anchors, and no default that says nothing."""
+    if re.match(r"#+ ", line):
+        return line.replace("`", "")
+    return re.sub(r" \*\[default: (?:\"\"|\(\)|False)\]\*", "", line)

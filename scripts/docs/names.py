@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast, get_origin
 
 from msgspec import Struct
 
@@ -22,13 +22,20 @@ PACKAGES: Final = (
     "executa_sdk",
     "executa_sdk.testing",
     "executa_host",
+    "executa_host.config",
     "executa_host.client",
     "executa_host.actions",
-    "executa_host.transcripts",
+    "executa_host.actions.engine",
+    "executa_host.actions.sqlite",
+    "executa_host.keys",
+    "executa_host.observe.logs",
+    "executa_host.observe.metrics",
+    "executa_host.observe.spans",
     "executa_nexus_stub",
-    "executa_conformance",
+    "executa_nexus_stub.faults",
+    "executa_nexus_stub.grants",
 )
-"""Packages whose `__all__` is public, with every name explained."""
+"""Packages and modules whose names are public, with every name explained."""
 
 PROTOCOL: Final = "executa_protocol"
 """Its modules are public as they are: whoever speaks the wire needs their parts."""
@@ -40,7 +47,7 @@ _HIDDEN: Final = frozenset({"schema"})
 def names_page() -> str:
     """SDK, host and stub: every public name with signature, docstring and public methods."""
     parts = [
-        "Every name in the `__all__` of these packages. What is here follows the",
+        "The public names of SDK, host and stand-in for nexus. What is here follows the",
         "[versioning policy](../project/versioning.md).",
         "",
     ]
@@ -73,6 +80,12 @@ def protocol_modules() -> Iterator[ModuleType]:
         yield import_module(".".join((PROTOCOL, *parts)))
 
 
+def names_of(module: ModuleType) -> list[str]:
+    """The public names of a package or module: those of its `__all__`, else its own."""
+    named: list[str] | None = getattr(module, "__all__", None)
+    return own_names(module) if named is None else sorted(named)
+
+
 def own_names(module: ModuleType) -> list[str]:
     """The public names that a module itself defines."""
     return [name for name in _definitions(module) if not name.startswith("_")]
@@ -97,9 +110,9 @@ def _doc(module: ModuleType, name: str) -> str:
 
 
 def _package(package: ModuleType) -> list[str]:
-    names: list[str] = sorted(getattr(package, "__all__", ()))
+    names = names_of(package)
     lines = [f"## {package.__name__}", "", *paragraphs(package.__doc__)]
-    constants = [name for name in names if not callable(getattr(package, name))]
+    constants = [name for name in names if not is_code(getattr(package, name))]
     for name in names:
         value = getattr(package, name)
         if name in constants:
@@ -111,9 +124,25 @@ def _package(package: ModuleType) -> list[str]:
             lines += _methods(value)
     if constants:
         lines += ["### Constants", ""]
-        rows = [(code(name), code(repr(getattr(package, name)))) for name in constants]
-        lines += table(("Name", "Value"), rows)
+        texts = texts_of(package)
+        rows = [
+            (code(name), _value(getattr(package, name)), prose(texts.get(name)))
+            for name in constants
+        ]
+        lines += table(("Name", "Value", "What it is"), rows)
     return lines
+
+
+def is_code(value: Any) -> bool:
+    """Whether a name is a class or a function, and no value and no name of a type."""
+    return isinstance(value, type) or inspect.isroutine(value)
+
+
+def _value(value: Any) -> str:
+    """A constant, if it is written the same way everywhere."""
+    if isinstance(value, str | int | float | tuple) or get_origin(value) is Literal:
+        return code(str(value).removeprefix("typing."))
+    return ""
 
 
 def _methods(kind: type) -> list[str]:
@@ -171,6 +200,7 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _default(value: Any) -> str:
-    """A default without an address in it."""
+    """A default as it is written everywhere: without an address, and in one order."""
     text = repr(value)
-    return "..." if " at 0x" in text or text.startswith("<") else text
+    vague = " at 0x" in text or text.startswith("<") or isinstance(value, frozenset)
+    return "..." if vague else text

@@ -21,12 +21,13 @@ _PARTICIPANT: Final = re.compile(r"participant (\w+)(?: as (.+))?")
 _MESSAGE: Final = re.compile(r"(\w+)(-?->>)(\w+): (.+)")
 _NOTE: Final = re.compile(r"Note over (\w+)(?:,(\w+))?: (.+)")
 
-_CHAR: Final = 7.0
-"""Width of one character at 13 px, on the wide side of sans-serif fonts."""
+_FONT: Final = 15
+_CHAR: Final = 7.4
+"""Width of one character in that size, on the wide side of sans-serif fonts."""
 _ROW: Final = 38
 _BOX: Final = 30
 _PADDING: Final = 14
-_LEAST_GAP: Final = 110.0
+_LEAST_GAP: Final = 90.0
 _LOOP: Final = 34
 """How far a message to oneself goes out."""
 
@@ -105,7 +106,7 @@ def draw(text: str) -> str:
             fill="none",
             stroke="currentColor",
             font_family="sans-serif",
-            font_size=13,
+            font_size=_FONT,
             xmlns="http://www.w3.org/2000/svg",
         ),
         f"<title>{escape(_told(diagram))}</title>",
