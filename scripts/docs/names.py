@@ -141,7 +141,7 @@ def is_code(value: Any) -> bool:
 def _value(value: Any) -> str:
     """A constant, if it is written the same way everywhere."""
     if isinstance(value, str | int | float | tuple) or get_origin(value) is Literal:
-        return code(str(value).removeprefix("typing."))
+        return code(f"{value!s}".removeprefix("typing."))
     return ""
 
 
