@@ -34,6 +34,14 @@ _WRITER_CACHE_KIB: Final = 64 * 1024
 class Lane(aiosqlite.Connection):
     """An aiosqlite connection that also runs whole functions on its thread."""
 
+    stopped: "asyncio.Future[Any] | None" = None
+    """Done once the thread has been told to end and is done with the loop."""
+
+    def stop(self) -> "asyncio.Future[Any] | None":
+        """See aiosqlite, which forgets this future when a connection cannot be opened."""
+        self.stopped = super().stop()  # pyright: ignore[reportUnknownMemberType] - a bare Future
+        return self.stopped
+
     async def run(self, work: "Callable[P, T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work` on the connection's thread; it finds the connection in its arguments."""
         execute: Any = getattr(self, "_execute")  # noqa: B009 - it has no types
@@ -58,7 +66,12 @@ async def reader(path: Path) -> Lane:
 
 async def _opened(connector: Callable[[], sqlite3.Connection]) -> Lane:
     lane = Lane(connector, iter_chunk_size=64)
-    await lane  # opens it, and gives itself as the class that it inherits from
+    try:
+        await lane  # opens it, and gives itself as the class that it inherits from
+    except BaseException:
+        if lane.stopped is not None:
+            await lane.stopped  # or its thread would speak to a loop that may be closed by then
+        raise
     return lane
 
 
