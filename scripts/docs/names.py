@@ -31,6 +31,7 @@ PACKAGES: Final = (
     "executa_host.observe.logs",
     "executa_host.observe.metrics",
     "executa_host.observe.spans",
+    "executa_host.transcripts.recorder",
     "executa_nexus_stub",
     "executa_nexus_stub.faults",
     "executa_nexus_stub.grants",
