@@ -25,7 +25,7 @@ class Scale(Struct, frozen=True):
     @classmethod
     def quick(cls) -> Self:
         """Enough to see that it works and about where the figures lie."""
-        return cls(rounds=3, seconds=0.15, warm_up=1.0, size=0.25)
+        return cls(rounds=3, seconds=0.1, warm_up=0.5, size=0.25)
 
     @classmethod
     def tiny(cls) -> Self:

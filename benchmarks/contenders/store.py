@@ -37,7 +37,7 @@ PAGE: Final = 4_096
 
 class ActionStore:
     """Tasks are ``accept``, ``lifecycle`` (accept, and three moves to the end) and ``event``
-    (a chunk of a running action), each with a key, receipts and its log."""
+    (a chunk of a running action), each with a key, receipts and its log; and ``check``."""
 
     servers: Sequence[int] = ()
 
@@ -50,9 +50,12 @@ class ActionStore:
 
     def call(self, task: Task) -> Call:
         """See `Opened.call`."""
-        return {"accept": self._accept, "lifecycle": self._lifecycle, "event": self._event}[
-            task.kind
-        ]
+        return {
+            "accept": self._accept,
+            "lifecycle": self._lifecycle,
+            "event": self._event,
+            "check": self._check,
+        }[task.kind]
 
     async def _accept(self, number: int) -> None:
         await self._accepted()
@@ -69,6 +72,11 @@ class ActionStore:
             msg = "a chunk was refused"
             raise WrongAnswer(msg)
         self._idle.append(found)
+
+    async def _check(self, number: int) -> None:
+        """Everything that was written, counted and chained again."""
+        if faults := await self._store.check():
+            raise WrongAnswer("; ".join(faults[:3]))
 
     async def _accepted(self) -> Stored:
         terms = Terms(
@@ -149,8 +157,6 @@ async def open_store(options: Options) -> AsyncGenerator[ActionStore]:
             while options.get("warm", True) and log.stat().st_size < WAL_PAGES * PAGE:
                 await asyncio.gather(*(lifecycle(number) for number in range(256)))
             yield opened
-            if faults := await store.check():
-                raise WrongAnswer("; ".join(faults[:3]))
 
 
 class Disk:

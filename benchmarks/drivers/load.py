@@ -12,7 +12,7 @@ from benchmarks.model import WrongAnswer
 
 Sample = dict[str, float]
 
-LIMIT: Final = 120.0
+LIMIT: Final = 500.0
 """Seconds after which a measurement that does not end is a missing answer."""
 
 

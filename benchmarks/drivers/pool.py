@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Any, Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from benchmarks.drivers.contender import Options, Task
 from benchmarks.drivers.parent import Driver, driver
@@ -12,6 +13,8 @@ from benchmarks.drivers.registry import REGISTRY
 from benchmarks.model import LEFT_OUT, Absent, Report, Row, WrongAnswer
 from benchmarks.rounds import Series, Trial, alternate, missing
 from benchmarks.scale import Scale
+
+_ONCE: Final[dict[str, Any]] = {"rounds": 1, "seconds": 0.0, "warm_up": 0.0}
 
 
 class Wanted(Struct, frozen=True):
@@ -70,7 +73,13 @@ class Pool:
 
     async def rounds(self, condition: str, asks: Sequence[Ask]) -> Series:
         """Alternating rounds of what is asked of contenders that are there."""
-        scale = self._scale
+        return await self._rounds(condition, asks, self._scale)
+
+    async def once(self, condition: str, asks: Sequence[Ask]) -> Series:
+        """As `rounds`, each asked once: for what is no matter of time."""
+        return await self._rounds(condition, asks, replace(self._scale, **_ONCE))
+
+    async def _rounds(self, condition: str, asks: Sequence[Ask], scale: Scale) -> Series:
         trials: list[Trial] = []
         for ask in asks:
             found = self.drivers.get(ask.of or ask.name)
