@@ -14,7 +14,7 @@ from executa_conformance.model import Check, CheckFunction, Role
 
 F = TypeVar("F", bound=CheckFunction)
 
-_FOUND: Final[dict[str, Check]] = {}
+_FOUND: Final[dict[tuple[Role, str], Check]] = {}
 
 _PACKAGES: Final[dict[Role, str]] = {
     "plugin": "executa_conformance.plugin.checks",
@@ -48,10 +48,10 @@ def check(
         if row is None or role not in row.roles:
             msg = f"{full}: there is no requirement {requirement} for a {role}"
             raise ValueError(msg)
-        if full in _FOUND:
+        if (role, full) in _FOUND:
             msg = f"{full} is registered twice"
             raise ValueError(msg)
-        _FOUND[full] = Check(full, requirement, role, level, function, passive, patience)
+        _FOUND[role, full] = Check(full, requirement, role, level, function, passive, patience)
         return function
 
     return register

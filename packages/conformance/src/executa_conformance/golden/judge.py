@@ -59,4 +59,4 @@ def same(one: Any, other: Any) -> bool:
         return members.keys() == others.keys() and all(
             same(value, others[key]) for key, value in members.items()
         )
-    return type(one) is type(other) and one == other
+    return bool(one == other)
