@@ -62,6 +62,7 @@ class Served:
                 notebook=msgspec.json.encode(str(ROOT / "examples/notebook")).decode(),
             )
         )
+        self.program: tuple[str, ...] = (sys.executable, "-m", "executa_host.cli")
         self._log = folder / "log.txt"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
@@ -91,7 +92,7 @@ class Served:
         words += ["--store", str(self.store)] if store else []
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "executa_host.cli", *words],
+                [*self.program, *words],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -3,10 +3,12 @@
 import json
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
+from executa_host.actions.records import Context, Mode, Observability
 from executa_host.client import Client
 from tests.api.served import Served, executa
 
@@ -74,6 +76,39 @@ async def test_with_a_certificate_it_speaks_https_alone(tmp_path: Path) -> None:
         assert "certificate" in unknown.stdout.lower()
         plain = {**trusted, "EXECUTA_API_URL": served.url.replace("https", "http")}
         assert executa("actions", "list", "--json", env=plain).returncode == 3
+
+
+TRACED = """
+import sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from executa_host.cli import main
+
+provider = TracerProvider()
+out = open({path!r}, "w", buffering=1)
+line = lambda span: span.to_json(indent=None) + "\\n"
+provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=out, formatter=line)))
+trace.set_tracer_provider(provider)
+main(sys.argv[1:])
+"""
+
+
+async def test_an_actions_trace_context_is_the_parent_of_its_spans(tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    exported = tmp_path / "spans.jsonl"
+    served.program = (sys.executable, "-c", TRACED.format(path=str(exported)))
+    trace_id, span_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    context = Context(observability=Observability(traceparent=f"00-{trace_id}-{span_id}-01"))
+    with served:
+        async with Client(served.url, served.key()) as client:
+            await client.submit("raw.echo", {"value": {}}, mode=Mode.SYNC, context=context)
+        served.signal(signal.SIGTERM)
+        assert served.ended() == 0
+    (span,) = map(json.loads, exported.read_text().splitlines())
+    assert span["name"] == "invoke raw.echo"
+    assert span["context"]["trace_id"] == f"0x{trace_id}"
+    assert span["parent_id"] == f"0x{span_id}"
 
 
 def test_a_fault_in_the_file_is_told_with_its_path(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from executa_host.config import HostConfig, read_config
 from executa_host.config_serve import DEFAULT_PORT
 from executa_host.keys import KeyFile, keys_beside
 from executa_host.observe.logs import EventLog, log_to, stop_logging
+from executa_host.observe.spans import spans_if_wanted
 from executa_host.spec import PluginSpec
 from executa_host.transcripts.recorder import Recorder
 
@@ -115,6 +116,8 @@ async def _serve(wanted: _Wanted, recorder: Recorder | None) -> int:
             store = await stack.enter_async_context(opened)
             built = wanted.config.build(trace=EventLog(), recorder=recorder)
             host = await stack.enter_async_context(built)
+            if (spans := spans_if_wanted()) is not None:
+                host.follow(spans)
             engine = await stack.enter_async_context(Engine.on_host(host, store, actions.settings))
             keys = KeyFile(keys_beside(wanted.store))
             server = ApiServer(

@@ -37,6 +37,17 @@ def _library() -> Any:
     return trace
 
 
+def spans_if_wanted() -> "Spans | None":
+    """Spans where somebody has set up OpenTelemetry for this process, such as
+    ``opentelemetry-instrument``; None where nobody has."""
+    try:
+        from opentelemetry import trace  # noqa: PLC0415 - an extra, loaded when it is used
+    except ImportError:
+        return None
+    unset = isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return None if unset else Spans()
+
+
 class _Live(Struct):
     """An invoke's span while it runs, and how its task looked before."""
 
