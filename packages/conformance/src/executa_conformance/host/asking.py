@@ -5,8 +5,8 @@ from typing import Any, Final
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.adapter import Command
 from executa_conformance.host.life import Frame, Request
-from executa_conformance.host.reading import code_of, items, members, symbol_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import code_of, expect, items, members, symbol_of
 
 SAMPLE: Final = "sampling/createMessage"
 COMPLETE: Final = "agent/complete"

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from executa_conformance.evidence import Evidence
-from executa_conformance.host.reading import members
 from executa_conformance.host.stage import Channel
 from executa_conformance.lookout import Lookout
 from executa_conformance.model import NotMet
 from executa_conformance.patience import Patience
+from executa_conformance.reading import members
 from executa_conformance.sightings import Sighting
 
 Frame = dict[str, Any]

@@ -14,10 +14,10 @@ from executa_conformance.host.book import Seen
 from executa_conformance.host.life import Handler, Life, Request
 from executa_conformance.host.nexus import ScriptedNexus
 from executa_conformance.host.parts import described, handshake, manifest_of
-from executa_conformance.host.reading import there
 from executa_conformance.host.stage import Stage
 from executa_conformance.model import Check, NotApplicable, NotMet
 from executa_conformance.patience import Patience
+from executa_conformance.reading import expect, there
 from executa_conformance.sightings import Sighting
 
 _numbers = itertools.count(1)
@@ -246,12 +246,6 @@ class HostScene:
             self.around.stage.forget(actor.name)
             await actor.end()
             self.sightings += actor.sightings
-
-
-def expect(met: bool, message: str) -> None:
-    """Raise `NotMet` unless something holds."""
-    if not met:
-        raise NotMet(message)
 
 
 def need(scene: HostScene, word: str, what: str) -> None:

@@ -7,7 +7,8 @@ import msgspec
 
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.life import Request
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import expect
 
 
 class Spelled:

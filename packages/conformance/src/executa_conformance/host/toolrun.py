@@ -6,7 +6,7 @@ from typing import Any
 
 from executa_conformance.host.asking import Open
 from executa_conformance.host.book import FINAL, Reply, Seen
-from executa_conformance.host.reading import members
+from executa_conformance.reading import members
 
 
 class ToolRun:

@@ -16,8 +16,8 @@ from executa_conformance.host.asking import (
     with_book,
 )
 from executa_conformance.host.book import Reply
-from executa_conformance.host.reading import members
-from executa_conformance.host.scene import HostScene, expect, need
+from executa_conformance.host.scene import HostScene, need
+from executa_conformance.reading import expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host", level="agent")

@@ -16,8 +16,8 @@ from executa_conformance.host.asking import (
     with_book,
 )
 from executa_conformance.host.book import Reply, completion
-from executa_conformance.host.reading import code_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import code_of, expect
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

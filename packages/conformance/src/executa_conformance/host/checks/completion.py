@@ -10,8 +10,8 @@ from executa_conformance.host.asking import (
     open_invoke,
 )
 from executa_conformance.host.book import Reply, completion
-from executa_conformance.host.reading import members
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host", level="agent")

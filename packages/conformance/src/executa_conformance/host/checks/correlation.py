@@ -6,8 +6,8 @@ from typing import Any
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.adapter import Command
 from executa_conformance.host.life import Request
-from executa_conformance.host.reading import code_of, symbol_of
-from executa_conformance.host.scene import HostScene, expect, need
+from executa_conformance.host.scene import HostScene, need
+from executa_conformance.reading import code_of, expect, symbol_of
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

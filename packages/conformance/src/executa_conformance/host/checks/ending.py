@@ -6,8 +6,9 @@ from functools import partial
 from itertools import pairwise
 
 from executa_conformance.host.life import Life
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
 from executa_conformance.model import NotMet
+from executa_conformance.reading import expect
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

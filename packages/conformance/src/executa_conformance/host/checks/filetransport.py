@@ -13,7 +13,8 @@ import msgspec
 
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.life import Life, Request
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import expect
 from executa_conformance.registry import check
 from executa_protocol.limits import KIB, MAX_FILE_TRANSPORT
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from executa_conformance.host.life import Request
-from executa_conformance.host.reading import code_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
 from executa_conformance.host.spelled import Spelled, completes
+from executa_conformance.reading import code_of, expect
 from executa_conformance.registry import check
 from executa_protocol.limits import KIB, MAX_INLINE_RESULT, MAX_LINE
 

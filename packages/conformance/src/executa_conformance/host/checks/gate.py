@@ -17,8 +17,8 @@ from executa_conformance.host.asking import (
     with_book,
 )
 from executa_conformance.host.parts import error
-from executa_conformance.host.reading import code_of, members, symbol_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import code_of, expect, members, symbol_of
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

@@ -6,8 +6,8 @@ from typing import Any
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.life import Handler, Life, Request
 from executa_conformance.host.parts import error, handshake, manifest_of, silence
-from executa_conformance.host.reading import code_of, members
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import code_of, expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

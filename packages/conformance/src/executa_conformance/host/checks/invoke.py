@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from executa_conformance.host.parts import manifest_of
-from executa_conformance.host.reading import members
-from executa_conformance.host.scene import HostScene, expect, need
+from executa_conformance.host.scene import HostScene, need
+from executa_conformance.reading import expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

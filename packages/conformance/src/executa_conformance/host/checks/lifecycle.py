@@ -5,8 +5,8 @@ from functools import partial
 from executa_conformance.host.adapter import ENVIRONMENT, HIDDEN
 from executa_conformance.host.life import Frame, Life, Request
 from executa_conformance.host.parts import TOOL, error, manifest_of, silence
-from executa_conformance.host.reading import code_of
-from executa_conformance.host.scene import HostScene, expect, need
+from executa_conformance.host.scene import HostScene, need
+from executa_conformance.reading import code_of, expect
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

@@ -5,8 +5,8 @@ from typing import Any
 
 from executa_conformance.host.adapter import HostFailure
 from executa_conformance.host.parts import TOOL, described, manifest_of
-from executa_conformance.host.reading import code_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
+from executa_conformance.reading import code_of, expect
 from executa_conformance.registry import check
 
 host = partial(check, role="host")

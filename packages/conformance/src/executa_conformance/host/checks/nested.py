@@ -18,9 +18,9 @@ from executa_conformance.host.asking import (
 )
 from executa_conformance.host.life import Request
 from executa_conformance.host.parts import TOOL, manifest_of
-from executa_conformance.host.reading import items, members
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
 from executa_conformance.host.toolrun import ToolRun
+from executa_conformance.reading import expect, items, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host", level="nested")

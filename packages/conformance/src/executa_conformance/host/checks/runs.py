@@ -7,9 +7,9 @@ from typing import Any
 
 from executa_conformance.host.asking import AGENT, RUN, Open, frames_in, open_invoke, run_of
 from executa_conformance.host.book import FINAL, Reply, frames_of
-from executa_conformance.host.reading import members
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
 from executa_conformance.model import NotStrict
+from executa_conformance.reading import expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host", level="agent")

@@ -5,7 +5,8 @@ from typing import Any
 
 from executa_conformance.host.asking import GET, open_invoke
 from executa_conformance.host.book import Reply
-from executa_conformance.host.scene import HostScene, expect, need
+from executa_conformance.host.scene import HostScene, need
+from executa_conformance.reading import expect
 from executa_conformance.registry import check
 from executa_protocol.limits import KIB
 

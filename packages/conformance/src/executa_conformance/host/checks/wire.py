@@ -5,9 +5,9 @@ from typing import Any
 
 from executa_conformance.host.life import Life, Request
 from executa_conformance.host.parts import handshake
-from executa_conformance.host.reading import code_of, symbol_of
-from executa_conformance.host.scene import HostScene, expect
+from executa_conformance.host.scene import HostScene
 from executa_conformance.host.spelled import Spelled, completes
+from executa_conformance.reading import code_of, expect, symbol_of
 from executa_conformance.registry import check
 from executa_protocol.methods.extensions import EXTENSIONS
 

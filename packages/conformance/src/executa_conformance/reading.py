@@ -1,4 +1,4 @@
-"""Looking into JSON of unknown shape without stumbling: what is not there reads as nothing."""
+"""Looking into JSON of unknown shape without stumbling, and insisting on what must be there."""
 
 from typing import Any, TypeVar, cast
 
@@ -33,3 +33,9 @@ def there(value: T | None, message: str) -> T:
     if value is None:
         raise NotMet(message)
     return value
+
+
+def expect(met: bool, message: str) -> None:
+    """Raise `NotMet` unless something holds."""
+    if not met:
+        raise NotMet(message)
