@@ -160,10 +160,13 @@ def tutorial(folder: Path) -> None:
     """The tutorial, as a newcomer follows it."""
     env = Environment(folder, ["executa-host[cli]", "executa-sdk[testing]", "pytest-asyncio"])
     sys.path.insert(0, str(ROOT))
-    from tests.support.snippets import run_documents  # noqa: PLC0415 - from the line above
+    from tests.support.snippets import SnippetError, run_documents  # noqa: PLC0415 - from the line above
 
     pages = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
-    count = run_documents(pages, env.folder, python=str(env.python))
+    try:
+        count = run_documents(pages, env.folder / "tutorial", python=str(env.python))
+    except SnippetError as fault:
+        raise Failed(str(fault)) from None
     sys.stdout.write(f"    {count} blocks\n")
 
 

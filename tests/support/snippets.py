@@ -278,7 +278,9 @@ def matches(shown: Sequence[str], printed: Sequence[str]) -> bool:
 
 def _is_neutral(name: str) -> bool:
     """Whether a variable says nothing to the programs that are shown."""
-    return not name.startswith(("EXECUTA_", "XDG_", "COV", "PYTEST", "UV_", "FORCE_COLOR"))
+    return not name.startswith(
+        ("EXECUTA_", "XDG_", "COV", "PYT", "UV_", "VIRTUAL_ENV", "FORCE_COLOR")
+    )
 
 
 def _free_port() -> int:
