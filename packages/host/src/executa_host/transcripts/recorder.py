@@ -115,7 +115,8 @@ class Recorder:
         certain = set(secret)
         for name, value in environ.items():
             likely = len(value) >= _LEAST_ENVIRON and is_secret_name(name)
-            if likely or name in certain:
+            # Where a secret lies is none.
+            if (likely and not value.startswith("/")) or name in certain:
                 self.know(name, value)
 
     def take(self, event: AnyEvent) -> None:
