@@ -201,3 +201,30 @@ def test_lines_are_the_stream_and_no_more_is_held_than_the_cap(chunks: list[byte
         sizes += len(rest) if isinstance(rest, bytes) else rest.size
     stream = b"".join(chunks)
     assert sizes == len(stream.removeprefix(BOM))
+
+
+@pytest.mark.parametrize("size", [4_095, 4_096, 5_000, READ_CHUNK - 1, READ_CHUNK, READ_CHUNK + 1])
+@pytest.mark.parametrize("line", [100, 9_000, 70_000, 200_000])
+def test_what_is_kept_as_a_view_is_the_same_line_in_the_end(size: int, line: int) -> None:
+    lines = [b"%06d" % number + b"x" * line + b"\n" for number in range(400_000 // line + 2)]
+    stream = b"".join(lines)
+    chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+    found = split(chunks, MAX_LINE)
+    assert found == lines
+    assert {type(each) for each in found} == {bytes}
+
+
+@pytest.mark.parametrize("size", [5_000, READ_CHUNK])
+def test_a_line_kept_as_views_is_drained_like_any_other(size: int) -> None:
+    stream = b"a\n" + b"x" * 300_000 + b"\n" + b"y" * 6_000 + b"\nb\n"
+    chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+    assert split(chunks, 100_000) == [
+        b"a\n",
+        Oversized(b"x" * HEAD_BYTES, 300_000),
+        b"y" * 6_000 + b"\n",
+        b"b\n",
+    ]
+
+
+def test_the_end_of_the_stream_gives_what_was_kept_as_a_view() -> None:
+    assert split([b"a\n" + b"x" * 50_000], MAX_LINE) == [b"a\n", b"x" * 50_000]

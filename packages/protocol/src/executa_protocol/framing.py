@@ -6,15 +6,19 @@ only copy), and CRLF therefore needs no care here.
 """
 
 from io import BytesIO
-from typing import Final, cast
+from typing import Final
 
 from msgspec import Struct
 
 from executa_protocol.errors import UsageError
-from executa_protocol.limits import HEAD_BYTES, MAX_LINE, MIN_LINE_CAP, READ_CHUNK
+from executa_protocol.limits import HEAD_BYTES, KIB, MAX_LINE, MIN_LINE_CAP, READ_CHUNK
 
 BOM: Final = b"\xef\xbb\xbf"
 LF: Final = b"\n"
+
+_VIEW_FROM: Final = 4 * KIB
+"""From so many bytes on, the start of a line is kept as a view of what was read, and not
+copied. The rest of what was read stays in memory with it, so only of one read."""
 
 
 class Oversized(Struct, frozen=True):
@@ -40,7 +44,7 @@ class LineSplitter:
             msg = f"the line cap is {max_line} bytes; it must be at least {MIN_LINE_CAP}"
             raise UsageError(msg)
         self._max = max_line
-        self._parts: list[bytes] = []  # the unfinished line
+        self._parts: list[bytes | memoryview] = []  # the unfinished line
         self._held = 0  # bytes in _parts
         self._head = b""  # of a line that is being drained
         self._dropped = 0  # bytes drained of it so far; 0 when none is
@@ -55,17 +59,29 @@ class LineSplitter:
         """Take the next bytes of the stream and return the lines that they finish."""
         if self._fresh:
             data = self._without_bom(data)
-        pieces = list(BytesIO(data))
-        if not pieces:
+        first = data.find(LF) + 1
+        if not first:  # part of a long line: kept as it is, not copied
+            if data:
+                self._hold(data)
             return []
-        unfinished = b"" if pieces[-1][-1:] == LF else pieces.pop()
-        lines = cast("list[bytes | Oversized]", pieces)
-        if pieces and (self._held or self._dropped):
-            lines[0] = self._finish(pieces[0])
+        last = first if first == len(data) else data.rfind(LF) + 1
+        lines: list[bytes | Oversized] = []
+        if self._held or self._dropped:
+            # A view: what is joined is not cut out before.
+            lines.append(self._finish(memoryview(data)[:first]))
+        elif first == len(data):  # one whole line is what a quiet connection reads
+            lines.append(data)
+        else:
+            first = 0
+        if first < last:
+            rest = BytesIO(data)
+            rest.seek(first)
+            lines += rest.readlines(last - first)
         if len(data) > self._max:
             lines = [self._checked(line) for line in lines]
-        if unfinished:
-            self._hold(unfinished)
+        if last < len(data):
+            few = len(data) - last < _VIEW_FROM or len(data) > READ_CHUNK
+            self._hold(data[last:] if few else memoryview(data)[last:])
         return lines
 
     def eof(self) -> bytes | Oversized | None:
@@ -80,13 +96,14 @@ class LineSplitter:
     def _without_bom(self, data: bytes) -> bytes:
         data = b"".join([*self._parts, data])
         if len(data) < len(BOM) and BOM.startswith(data):
-            self._parts, self._held = [data], len(data)
+            self._parts[:] = (data,)
+            self._held = len(data)
             return b""
         self._fresh = False
         self._reset()
         return data.removeprefix(BOM)
 
-    def _hold(self, data: bytes) -> None:
+    def _hold(self, data: bytes | memoryview) -> None:
         if self._dropped:
             self._dropped += len(data)
             return
@@ -102,9 +119,9 @@ class LineSplitter:
         # with like, so that a byte is copied a few times at most and the list is short.
         while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]) < READ_CHUNK:
             newest = parts.pop()
-            parts[-1] += newest
+            parts[-1] = b"".join((parts[-1], newest))
 
-    def _finish(self, data: bytes) -> bytes | Oversized:
+    def _finish(self, data: bytes | memoryview) -> bytes | Oversized:
         if not self._dropped:
             self._parts.append(data)
             line = b"".join(self._parts)
@@ -124,7 +141,7 @@ class LineSplitter:
         self._head, self._dropped = b"", 0
 
 
-def _start_of(parts: list[bytes]) -> bytes:
+def _start_of(parts: list[bytes | memoryview]) -> bytes:
     """The first `HEAD_BYTES` of a line in parts, without joining all of it."""
     head = b""
     for part in parts:
