@@ -53,7 +53,8 @@ async def test_faults_are_met_with_a_restart_after_one_two_and_four_seconds_and_
     status = rig.host.status("raw")
     assert (status.launches, status.faults, status.exit_codes) == (4, 4, (3, 3, 3, 3))
     assert "exited with code 3" in status.last_fault
-    assert status.last_words == ("about to die",)
+    assert status.last_words == ("about to die",) * 4
+    assert status.stderr_lines == 4
 
 
 async def test_a_faulted_plugin_refuses_at_once_until_somebody_restarts_it(

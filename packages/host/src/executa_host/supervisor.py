@@ -23,6 +23,7 @@ from executa_host.suspicion import Finding, find_out
 from executa_protocol import transcript
 from executa_protocol.errors import CallFailed, ExecutaError
 from executa_protocol.lifecycle import RUNNING, Event, State, move
+from executa_protocol.limits import STDERR_LINES
 from executa_protocol.manifest import Manifest
 
 EXITS_KEPT: Final = 10
@@ -49,8 +50,10 @@ class Supervisor:
         self.launches = 0
         self.last_fault = ""
         self.exit_codes: deque[int] = deque(maxlen=EXITS_KEPT)
-        self.last_words: list[str] = []
-        """What the last process that has gone wrote to stderr at its end."""
+        self.last_words: deque[str] = deque(maxlen=STDERR_LINES)
+        """What the processes that have gone wrote to stderr last."""
+        self.stderr_lines = 0
+        """How many lines they wrote in all."""
         self.connection: Connection | None = None
         """The process there is, whether it takes calls or not."""
         self.ready_at: float | None = None
@@ -163,7 +166,8 @@ class Supervisor:
             self._idle = None
         code = connection.exit_code or 0
         self.exit_codes.append(code)
-        self.last_words = connection.telling.last_words
+        self.last_words.extend(connection.telling.last_words)
+        self.stderr_lines += connection.telling.stderr.count
         started, self.ready_at = self.ready_at, None
         if self._stopping is not None or not connection.faulted:
             self._move(Event.EXITED, f"exit code {code}")

@@ -50,11 +50,16 @@ class PluginAnswer(Struct, frozen=True):
 
 
 class PluginLog(Struct, frozen=True):
-    """The last lines that a plugin wrote to stderr, the newest last."""
+    """The last lines that a plugin wrote to stderr, the newest last.
+
+    They come from its process and from those before it, which have written `written` lines in
+    all since the host began: whoever asks again knows by that which are new.
+    """
 
     plugin: str
     user_id: str
     lines: tuple[str, ...]
+    written: int
 
 
 class PluginHandlers:
@@ -74,7 +79,7 @@ class PluginHandlers:
     async def logs(self, visit: Visit) -> web.Response:
         status = self._status(visit)
         lines = status.last_words[-visit.query.limit :]
-        return answer(PluginLog(status.plugin, status.user_id, lines))
+        return answer(PluginLog(status.plugin, status.user_id, lines, status.stderr_lines))
 
     async def restart(self, visit: Visit) -> web.Response:
         return await self._by_hand(visit, self._plugins.restart)

@@ -38,6 +38,8 @@ _OURS: Final = {
     "show": "executa_host.cli.show:show",
     "replay": "executa_host.cli.replay:replay",
     "serve": "executa_host.cli.serve:serve",
+    "plugins": "executa_host.cli.plugins:plugins_app",
+    "logs": "executa_host.cli.plugins:logs",
     "actions": "executa_host.cli.actions:actions_app",
     "sessions": "executa_host.cli.sessions:sessions_app",
     "keys": "executa_host.cli.keys:keys_app",

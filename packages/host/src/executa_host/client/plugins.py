@@ -29,9 +29,12 @@ class PluginsClient:
         self, plugin: str, *, user_id: str = "", limit: int = QUERY_DEFAULT
     ) -> tuple[str, ...]:
         """What it wrote to stderr last."""
+        return (await self.log(plugin, user_id=user_id, limit=limit)).lines
+
+    async def log(self, plugin: str, *, user_id: str = "", limit: int = QUERY_DEFAULT) -> PluginLog:
+        """The same, with what tells new lines from old ones."""
         query = {**_user(user_id), "limit": str(limit)}
-        found = await self._transport.ask(PluginLog, "GET", _plugin(plugin, "/logs"), query=query)
-        return found.lines
+        return await self._transport.ask(PluginLog, "GET", _plugin(plugin, "/logs"), query=query)
 
     async def restart(self, plugin: str, *, user_id: str = "") -> PluginStatus:
         """Stop it, forget its faults, and start it anew. Not repeated after a lost answer."""

@@ -18,9 +18,9 @@ from executa_host.cli.arguments import read_object, read_words, remarks, usage
 from executa_host.cli.dev.session import DevSession
 from executa_host.cli.dev.show import Show
 from executa_host.cli.dev.storage_words import storage
-from executa_host.cli.dev.tables import show_grant, show_status
 from executa_host.cli.faults import nearest
 from executa_host.cli.oneshot import told_outcome
+from executa_host.cli.plugin_views import show_grant, show_status
 from executa_host.cli.timeline import clean
 from executa_host.cli.views import show_data, show_manifest, show_verdicts
 from executa_host.cli.why import check_method, refused
