@@ -86,3 +86,23 @@ def test_the_store_of_this_user_is_found(
     monkeypatch.setenv("EXECUTA_STORE", str(tmp_path / "mine.db"))
     assert shell.run("keys", "list") == 0
     assert "no keys" in shell.out
+
+
+def test_keys_are_those_of_the_host_that_is_configured_here(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EXECUTA_STORE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    for text, where in (
+        ('[actions]\nstore = "work/a.db"\n', "work/a.db"),
+        ("[actions]\n", "state/executa/actions.db"),
+        ("actions = 1\n", "state/executa/actions.db"),
+        ("nonsense", "state/executa/actions.db"),
+    ):
+        (tmp_path / "host.toml").write_text(text)
+        assert shell.run("keys", "create", where) == 0
+        assert where in {key.principal for key in KeyFile(keys_beside(tmp_path / where)).list()}
+    monkeypatch.setenv("EXECUTA_STORE", str(tmp_path / "b.db"))
+    assert shell.run("keys", "create", "ada") == 0
+    assert KeyFile(keys_beside(tmp_path / "b.db")).list()

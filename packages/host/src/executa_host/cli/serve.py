@@ -28,7 +28,7 @@ from executa_host.cli.output import write_line
 from executa_host.cli.recording import Record, recording
 from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
-from executa_host.cli.stores import STORE_HELP, default_store, named_store
+from executa_host.cli.stores import DEFAULT_CONFIG, STORE_HELP, named_store, user_store
 from executa_host.config import HostConfig, read_config
 from executa_host.config_serve import DEFAULT_PORT
 from executa_host.keys import KeyFile, keys_beside
@@ -36,8 +36,6 @@ from executa_host.observe.logs import EventLog, log_to, stop_logging
 from executa_host.observe.spans import spans_if_wanted
 from executa_host.spec import PluginSpec
 from executa_host.transcripts.recorder import Recorder
-
-DEFAULT_CONFIG: Final = "host.toml"
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -90,7 +88,7 @@ def serve(
     told = found.serve
     wanted = _Wanted(
         config=found,
-        store=store or named_store() or found.actions.store or default_store(),
+        store=store or named_store() or found.actions.store or user_store(),
         host=told.host if host is None else host,
         port=told.port if port is None else port,
         grace=_first(grace, told.grace, DRAIN_SECONDS),
