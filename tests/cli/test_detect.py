@@ -45,6 +45,41 @@ def test_a_script_of_pyproject_is_run_by_uv(tmp_path: Path) -> None:
     assert found.type == "binary"
 
 
+def test_executa_json_says_the_id_and_whether_it_unpacks_itself(tmp_path: Path) -> None:
+    spec = {"tool_id": "tool-me-1", "command": ["./dist/tool"], "type": "binary"}
+    found = find_plugin([str(_folder(tmp_path, executa__json=json.dumps(spec)))])
+    assert (found.tool_id, found.type) == ("tool-me-1", "binary")
+
+
+def test_a_project_whose_needs_are_here_is_run_by_this_python(tmp_path: Path) -> None:
+    text = '[project]\nname = "w"\ndependencies = [{}]\n[project.scripts]\nw = "plugin:main"\n'
+    plugin = 'if __name__ == "__main__":\n    ...\n'
+    here = _folder(tmp_path / "here", pyproject__toml=text.format('"pytest>=1"'), plugin__py=plugin)
+    assert find_plugin([str(here)]).command == (sys.executable, str(here / "plugin.py"))
+    needs = text.format('"no-such-distribution"')
+    away = _folder(tmp_path / "away", pyproject__toml=needs, plugin__py=plugin)
+    assert find_plugin([str(away)]).command[0] == "uv"
+
+
+def test_a_source_that_reads_as_a_plugin_is_found_when_nothing_else_is(tmp_path: Path) -> None:
+    folder = _folder(
+        tmp_path,
+        helpers__py="x = 1\n",
+        weather__py="from executa_sdk import Plugin\n",
+        test_weather__py="import executa_sdk\n",
+    )
+    assert find_plugin([str(folder)]).command == (sys.executable, str(folder / "weather.py"))
+    _folder(tmp_path, other__mjs='// {"jsonrpc": "2.0"} describe')
+    with pytest.raises(exits.Stop, match="several plugins"):
+        find_plugin([str(folder)])
+
+
+def test_a_path_that_is_nearly_right_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "notebook").mkdir()
+    with pytest.raises(exits.Stop, match=r"Did you mean .*notebook"):
+        find_plugin([str(tmp_path / "notebok")])
+
+
 def test_a_plugin_file_is_run_by_this_python(tmp_path: Path) -> None:
     folder = _folder(tmp_path, plugin__py="", pyproject__toml='[project]\nname = "x"\n')
     assert find_plugin([str(folder)]).command == (sys.executable, str(folder / "plugin.py"))
@@ -74,6 +109,8 @@ def test_a_program_in_bin_is_found(tmp_path: Path) -> None:
         ({"package__json": '{"bin": {"a": "a.js", "b": "b.js"}}'}, "several plugins"),
         ({"executa__json": "{"}, "executa.json cannot be read"),
         ({"package__json": "[]"}, "expected an object"),
+        ({"executa__json": '{"command": "run \\"x"}'}, "no closing quotation"),
+        ({"pyproject__toml": "["}, "pyproject.toml cannot be read"),
     ],
 )
 def test_a_folder_without_one_plugin_says_what_to_do(

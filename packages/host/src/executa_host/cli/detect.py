@@ -1,16 +1,20 @@
 """How to start what someone points at: a command, a file, or a folder with a plugin.
 
 Looks at files and knows no processes. A folder is read in the field's order:
-executa.json, the scripts of pyproject.toml, a plugin.py, package.json, go.mod, bin/.
+executa.json, the scripts of pyproject.toml, a plugin.py, package.json, go.mod, bin/, and at
+last a source file that reads as a plugin does.
 """
 
+import difflib
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
 import tomllib
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -23,15 +27,21 @@ _SLOW: Final = frozenset({"uv", "uvx", "npx", "npm", "go", "docker", "pipx"})
 """Commands that may fetch or build before the plugin can answer."""
 
 _NODE: Final = (".js", ".mjs", ".cjs")
+_REQUIREMENT: Final = re.compile(r"[\w.-]+")
 
 
 class Found(Struct, frozen=True):
-    """One way to start a plugin: the command, where it runs, and what said so."""
+    """One way to start a plugin: the command, where it runs, and what said so.
+
+    `tool_id` is the id that nexus knows it by, `one_file` says that it unpacks itself first.
+    """
 
     command: tuple[str, ...]
     cwd: str | None
     why: str
     name: str = ""
+    tool_id: str = ""
+    one_file: bool = False
 
 
 def find_plugin(words: Sequence[str], *, name: str = "") -> PluginSpec:
@@ -45,8 +55,9 @@ def find_plugin(words: Sequence[str], *, name: str = "") -> PluginSpec:
         name=name or _plain(found.name) or "plugin",
         command=found.command,
         cwd=found.cwd,
+        executa_tool_id=found.tool_id,
         # A wrapper that builds first is as slow on its first launch as a one-file binary.
-        type="binary" if slow else "program",
+        type="binary" if slow or found.one_file else "program",
     )
 
 
@@ -61,14 +72,16 @@ def _found(words: Sequence[str]) -> Found:
     if shutil.which(words[0]) is None and not path.is_file():
         msg = (
             f"{words[0]} is no folder, no file and no command; "
-            "name a plugin's folder, or its command after --"
+            f"name a plugin's folder, or its command after --. {_near(path)}"
         )
-        raise exits.Stop(msg, exits.USAGE)
+        raise exits.Stop(msg.strip(), exits.USAGE)
     return Found(tuple(words), None, "the command given", _name_of(words))
 
 
 def _in_folder(folder: Path) -> Found:
-    looks = (_executa_json, _pyproject, _plugin_file, _package_json, _go_mod, _bin)
+    looks = (
+        _executa_json, _pyproject, _plugin_file, _package_json, _go_mod, _bin, _sources,
+    )  # fmt: skip
     for look in looks:
         found = look(folder)
         if len(found) == 1:
@@ -79,7 +92,8 @@ def _in_folder(folder: Path) -> Found:
             raise exits.Stop(msg, exits.USAGE)
     msg = (
         f"no plugin found in {folder}: there is no executa.json, no script in pyproject.toml, "
-        "no plugin.py, no package.json with bin or main, no go.mod and no program in bin/"
+        "no plugin.py, no package.json with bin or main, no go.mod, no program in bin/ and no "
+        "source that reads as a plugin; name its command after --"
     )
     raise exits.Stop(msg, exits.USAGE)
 
@@ -91,12 +105,32 @@ def _executa_json(folder: Path) -> list[Found]:
     spec = _read(file, json.loads)
     name = str(spec.get("slug") or spec.get("name") or folder.name)
     command = spec.get("command")
-    if isinstance(command, str) and command:
-        return [Found(tuple(shlex.split(command)), str(folder), "command in executa.json", name)]
-    if isinstance(command, list) and command:
-        words = tuple(str(word) for word in cast("list[object]", command))
-        return [Found(words, str(folder), "command in executa.json", name)]
-    return []
+    words: list[str] = []
+    if isinstance(command, str):
+        words = _split(command, file)
+    elif isinstance(command, list):
+        words = [str(word) for word in cast("list[object]", command)]
+    if not words:
+        return []
+    tool_id = spec.get("tool_id")
+    return [
+        Found(
+            tuple(words),
+            str(folder),
+            "command in executa.json",
+            name,
+            tool_id=tool_id if isinstance(tool_id, str) else "",
+            one_file=spec.get("type") == "binary",
+        )
+    ]
+
+
+def _split(command: str, file: Path) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as fault:
+        msg = f"{file}: command: {str(fault).lower()}"
+        raise exits.Stop(msg, exits.USAGE) from None
 
 
 def _pyproject(folder: Path) -> list[Found]:
@@ -106,12 +140,28 @@ def _pyproject(folder: Path) -> list[Found]:
     project = _read(file, tomllib.loads).get("project", {})
     scripts: dict[str, str] = project.get("scripts", {})
     name = str(project.get("name", folder.name))
+    if scripts and _runs_here(folder, project):
+        return _plugin_file(folder)  # without waiting for an environment of its own
     ways = [
         Found(("uv", "run", "--project", str(folder), script), str(folder), "its script", name)
         for script in scripts
     ]
     same = [way for way in ways if way.command[-1] == name]
     return same or ways
+
+
+def _runs_here(folder: Path, project: dict[str, Any]) -> bool:
+    """Whether its plugin.py runs by itself, and all that it needs is installed beside us."""
+    file = folder / "plugin.py"
+    if not file.is_file() or "__main__" not in file.read_text(encoding="utf-8", errors="replace"):
+        return False
+    names = [_REQUIREMENT.match(str(line)) for line in project.get("dependencies", [])]
+    try:
+        for name in names:
+            metadata.distribution(name[0] if name else "")
+    except (metadata.PackageNotFoundError, ValueError):
+        return False
+    return True
 
 
 def _plugin_file(folder: Path) -> list[Found]:
@@ -152,6 +202,27 @@ def _bin(folder: Path) -> list[Found]:
         for program in programs
         if program.is_file() and os.access(program, os.X_OK)
     ]
+
+
+def _sources(folder: Path) -> list[Found]:
+    """Programs that speak of what every plugin does, none of the other ways being there."""
+    found: list[Found] = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix in (".py", *_NODE) and not file.name.startswith(("test_", "conftest")):
+            text = file.read_text(encoding="utf-8", errors="replace")
+            if "executa_sdk" in text or ("describe" in text and "jsonrpc" in text):
+                found.append(_file(file, folder))
+    return found
+
+
+def _near(path: Path) -> str:
+    """A question after what was perhaps meant."""
+    try:
+        names = [each.name for each in path.parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"Did you mean {path.parent / near[0]}?" if near else ""
 
 
 def _file(file: Path, folder: Path | None) -> Found:

@@ -74,6 +74,7 @@ class NexusOptions:
             "NAME=@FILE from a file. May be given again."
         ),
     ] = ()
+    tool_id: Annotated[str, Parameter(help="The id that nexus knows the plugin by.")] = ""
 
     def narrowing(self) -> Narrowing:
         """What the user does not allow. Raises `exits.Stop`."""
@@ -109,7 +110,9 @@ class NexusOptions:
         return settings
 
     def equip(self, spec: PluginSpec) -> PluginSpec:
-        """The plugin with its credentials. Raises `exits.Stop`."""
+        """The plugin with its id and its credentials. Raises `exits.Stop`."""
+        if self.tool_id:
+            spec = structs.replace(spec, executa_tool_id=self.tool_id)
         if not self.credential:
             return spec
         found = dict(map(_credential, self.credential))
