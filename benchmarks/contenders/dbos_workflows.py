@@ -60,6 +60,7 @@ async def open_workflows(options: Options) -> AsyncGenerator[Workflows]:
         config = {
             "name": "benchmarks",
             "system_database_url": f"sqlite:///{path}",
+            "sys_db_pool_size": 1,  # more of them wait for each other's lock, and lose by it
             "log_level": "ERROR",
         }
         dbos.DBOS(config=config)

@@ -57,9 +57,11 @@ async def _sampled(context: Any, params: Any) -> Any:
 
 
 @asynccontextmanager
-async def _open(server: str) -> AsyncGenerator[McpSession]:
+async def _open(*server: str) -> AsyncGenerator[McpSession]:
     warnings.simplefilter("ignore")
-    parameters = stdio.StdioServerParameters(command=sys.executable, args=[str(PEERS / server)])
+    parameters = stdio.StdioServerParameters(
+        command=sys.executable, args=[str(PEERS / server[0]), *server[1:]]
+    )
     async with (
         stdio.stdio_client(parameters) as (reading, writing),
         session_module.ClientSession(reading, writing, sampling_callback=_sampled) as session,
@@ -71,9 +73,9 @@ async def _open(server: str) -> AsyncGenerator[McpSession]:
 
 @asynccontextmanager
 async def open_low_level(options: Options) -> AsyncGenerator[McpSession]:
-    """The low-level server."""
+    """The low-level server, under uvloop as its client is."""
     del options
-    async with _open("mcp_server.py") as session:
+    async with _open("mcp_server.py", "--uvloop") as session:
         yield session
 
 

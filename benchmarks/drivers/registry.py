@@ -37,7 +37,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "api": Entry(_HERE + "api_http", "open_api"),
     "aiohttp echo": Entry(_HERE + "api_http", "open_floor"),
     "a2a-sdk": Entry(_HERE + "a2a_store", "open_tasks", ("a2a", "sqlalchemy", "aiosqlite")),
-    "dbos": Entry(_HERE + "dbos_workflows", "open_workflows", ("dbos",), uvloop=False),
+    "dbos": Entry(_HERE + "dbos_workflows", "open_workflows", ("dbos",)),
     "executa": Entry(_HERE + "executa", "open_executa"),
     "uvloop pipe": Entry(_HERE + "floors", "open_uvloop"),
     "blocking pipe": Entry(_HERE + "floors", "open_blocking"),
