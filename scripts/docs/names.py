@@ -119,7 +119,8 @@ def _package(package: ModuleType) -> list[str]:
         if name in constants:
             continue
         lines += [f"### {package.__name__}.{name}", ""]
-        lines += ["```python", _signature(name, value), "```", ""]
+        # Not `python`, which is what runs or compiles: a signature is neither.
+        lines += ["```py", _signature(name, value), "```", ""]
         lines += paragraphs(_own_doc(value))
         if isinstance(value, type):
             lines += _methods(value)
