@@ -18,7 +18,7 @@ class Launch(Struct):
     """One process: its frames, and how it ended.
 
     `exit_code` is None if that cannot be repeated: it was killed, or the transcript ends before.
-    `asked` says that its input was closed first.
+    `asked` says that its input was closed first, `died` how it ended if nobody asked for it.
     """
 
     plugin: str
@@ -28,6 +28,7 @@ class Launch(Struct):
     frames: list[Line] = field(default_factory=list[Line])
     exit_code: int | None = None
     asked: bool = False
+    died: int | None = None
 
 
 def launches_of(found: Transcript) -> list[Launch]:
@@ -48,6 +49,7 @@ def launches_of(found: Transcript) -> list[Launch]:
                 launch = launches[key]
                 by_hand = event.rung not in ("", "stdin")
                 launch.asked = event.rung == "stdin"
+                launch.died = None if event.rung else event.code
                 launch.exit_code = None if by_hand or event.code in _CUTS else event.code
     return list(launches.values())
 
