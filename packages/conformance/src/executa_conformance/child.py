@@ -33,6 +33,10 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **extra}
 
 
+class CannotStart(NotMet):
+    """There is no such program, or it cannot be run."""
+
+
 class Child:
     """A process. `received` is called in the loop for each line on its stdout."""
 
@@ -56,7 +60,7 @@ class Child:
         evidence: Evidence,
         env: Mapping[str, str],
     ) -> "Child":
-        """Start it. Raises `NotMet` if there is no such program."""
+        """Start it. Raises `CannotStart`."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -69,7 +73,7 @@ class Child:
             )
         except OSError as fault:
             msg = f"{command[0]} cannot be started: {fault.strerror}"
-            raise NotMet(msg) from None
+            raise CannotStart(msg) from None
         return cls(process, received, evidence)
 
     @property

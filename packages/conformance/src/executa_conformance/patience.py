@@ -4,7 +4,7 @@ Each wait ends at once when what is waited for comes; the bound is only met by a
 fails. `quiet` alone is waited out whole: nothing is to come.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from executa_protocol.limits import (
     DESCRIBE_TIMEOUT,
@@ -35,3 +35,12 @@ class Patience(Struct, frozen=True):
     def scaled(self, factor: float) -> "Patience":
         """All of them, multiplied."""
         return Patience(**{name: getattr(self, name) * factor for name in self.__struct_fields__})
+
+    def hurried(self) -> "Patience":
+        """For a subject that did not answer the first time: it will not later either."""
+        return structs.replace(
+            self,
+            start=min(self.start, self.initialize),
+            answer=min(self.answer, self.describe),
+            invoke=min(self.invoke, 2 * self.describe),
+        )

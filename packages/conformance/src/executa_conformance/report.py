@@ -20,7 +20,8 @@ class Report(Struct, kw_only=True):
     `subject` is what was checked, in words; `name` and `version` what it calls itself.
     `began` is UTC in ISO 8601, `seconds` how long the run took. `levels` says of each level
     of conformance ``pass``, ``fail``, or why it does not apply. `stale` are expected failures
-    that did not fail. `unchecked` are the requirements of the role that no check can see.
+    that did not fail. `notes` are for the subject's author. `unchecked` are the requirements
+    of the role that no check can see.
     """
 
     format: int = FORMAT
@@ -38,6 +39,7 @@ class Report(Struct, kw_only=True):
     failed_musts: int = 0
     exit_code: int = 0
     stale: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
     checks: list[Result]
     unchecked: list[Requirement] = field(default_factory=list[Requirement])
 

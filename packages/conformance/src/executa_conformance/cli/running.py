@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from executa_conformance.catalogue import requirements
 from executa_conformance.cli.options import Options
@@ -21,11 +21,12 @@ from executa_protocol.errors import UsageError
 
 
 class Ran(Struct):
-    """What a command's own part gives back: the results, and who was checked."""
+    """What a command's own part gives back: the results, who was checked, and what to tell."""
 
     results: list[Result]
     name: str = ""
     version: str = ""
+    notes: list[str] = field(default_factory=list[str])
 
 
 Work = Callable[[tuple[Check, ...], Patience, int, Told | None], Awaitable[Ran]]
@@ -63,6 +64,7 @@ def run(role: Role, subject: str, options: Options, work: Work) -> int:
         began=began,
         seconds=round(time.monotonic() - start, 3),
         strict=options.strict,
+        notes=ran.notes,
         checks=ran.results,
     )
     judge(report, expected, only=bool(options.only))

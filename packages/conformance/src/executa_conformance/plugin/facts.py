@@ -51,13 +51,29 @@ class Tried(Struct):
 
 
 class Facts(Struct):
-    """What the tour found. `fault` says why it ended early, empty if it did not."""
+    """What the tour found.
+
+    `silent` says that initialize was not answered, which means 1.1 (seed lifecycle, Fallback
+    to v1). `fault` says why the tour ended early, empty if it did not.
+    """
 
     negotiated: Negotiated = FALLBACK
     manifest: Manifest | None = None
     declared: frozenset[str] = frozenset()
     tried: list[Tried] = field(default_factory=list[Tried])
+    silent: bool = False
     fault: str = ""
+
+    def notes(self) -> list[str]:
+        """What its author may want to know: why the tour ended, and the tools that failed."""
+        found = [f"The plugin could not be toured: {self.fault}."] if self.fault else []
+        worked = {tried.case.tool for tried in self.tried if tried.worked}
+        for tried in self.tried:
+            if tried.case.tool not in worked:
+                worked.add(tried.case.tool)
+                came = tried.answer or "no answer in time"
+                found.append(f"Tool {tried.case.tool} did not succeed; try --cases. It gave {came}")
+        return found
 
     def applies(self, level: str) -> None:
         """Raise `NotApplicable` for a level that the plugin does not claim."""
@@ -124,7 +140,9 @@ async def tour(session: Session, given: Cases) -> Facts:
     """Find out what there is to know. Does not raise `NotMet`: `Facts.fault` has its words."""
     facts = Facts()
     try:
-        await session.handshake()
+        answer = await _initialize(session)
+        facts.silent = session.silent
+        session.services.learn(answer, await session.describe())
         services = session.services
         facts.negotiated = services.negotiated
         facts.manifest = services.manifest
@@ -132,14 +150,34 @@ async def tour(session: Session, given: Cases) -> Facts:
         if facts.manifest is None:
             facts.fault = f"a host cannot read the manifest: {services.fault}"
             return facts
-        await session.request("health")
-        await session.request(UNKNOWN)
+        for method in ("health", UNKNOWN):
+            await _ask(session, method)
     except NotMet as fault:
         facts.fault = str(fault)
         return facts
     for case in cases_of(facts.manifest, given, session.folder.parent):
         facts.tried.append(await _try(session, case))
     return facts
+
+
+async def _initialize(session: Session) -> Answer:
+    """The answer to initialize, or what its silence means."""
+    try:
+        return await session.initialize()
+    except NotMet:
+        if session.child.ended.is_set():
+            raise
+        session.silent = True
+        return await session.initialize()
+
+
+async def _ask(session: Session, method: str) -> None:
+    """Ask what a plugin may fail to answer, for the checks that look at such answers."""
+    try:
+        await session.request(method, within=session.patience.describe)
+    except NotMet:
+        if session.child.ended.is_set():
+            raise
 
 
 async def _try(session: Session, case: Case) -> Tried:

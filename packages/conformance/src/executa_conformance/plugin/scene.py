@@ -55,6 +55,7 @@ class Scene:
         folder = Path(tempfile.mkdtemp(prefix="plugin-", dir=self.world.folder))
         services = Services(Memory(self.world.blobs))
         session = Session(self.evidence, self.patience, services, Tokens(), folder)
+        session.silent = self.facts.silent
         self.world.sessions.append(session)
         self._open.append(session)
         try:

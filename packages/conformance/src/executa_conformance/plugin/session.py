@@ -25,7 +25,7 @@ from executa_conformance.plugin.services import HELD, Odd, ReverseCall, Services
 from executa_conformance.plugin.tokens import MARK, Tokens
 from executa_protocol import envelope
 from executa_protocol.codec import decode_any, encode
-from executa_protocol.codes import ErrorObject
+from executa_protocol.codes import METHOD_NOT_FOUND, ErrorObject
 from executa_protocol.envelope import Id, Malformed, Message
 from executa_protocol.faults import as_object
 from executa_protocol.framing import Oversized
@@ -67,6 +67,8 @@ class Session:
         """Set at each line, for whoever waits for one; clear it before you wait."""
         self.leaks: list[bytes] = []
         """The heads of answers in which a token or a credential stands."""
+        self.silent = False
+        """Whether it does not answer initialize, as the tour has found."""
         self.offered: Object = {}
         self._tokens = tokens
         self._child: Child | None = None
@@ -222,7 +224,12 @@ class Session:
     # --- What a host says -----------------------------------------------------------------
 
     async def initialize(self, offer: Any = None) -> Answer:
-        """Shake hands with the seed's offer and v2.1's keys, or with another one."""
+        """Shake hands with the seed's offer and v2.1's keys, or with another one.
+
+        A plugin that is known to be silent is not asked; silence is an error like others.
+        """
+        if self.silent:
+            return Answer(None, error={"code": METHOD_NOT_FOUND, "message": "silence"})
         params = decode_any(encode(host_offer() if offer is None else offer))
         self.offered = params.get("capabilities", {})
         return await self.request("initialize", params, within=self.patience.start)
@@ -236,11 +243,10 @@ class Session:
             raise NotMet(msg)
         return manifest
 
-    async def handshake(self, offer: Any = None) -> Answer:
+    async def handshake(self, offer: Any = None) -> None:
         """What a host does before the first invoke."""
         answer = await self.initialize(offer)
         self.services.learn(answer, await self.describe())
-        return answer
 
     async def call(
         self,

@@ -3,14 +3,16 @@
 import tempfile
 from collections.abc import Sequence
 
+from executa_conformance.child import CannotStart
 from executa_conformance.cli.running import Ran, Work
 from executa_conformance.evidence import Evidence
 from executa_conformance.model import Check
 from executa_conformance.patience import Patience
-from executa_conformance.plugin.facts import tour
+from executa_conformance.plugin.facts import Facts, tour
 from executa_conformance.plugin.scene import Scene, World
 from executa_conformance.plugin.tools import Cases
 from executa_conformance.runner import Told, run_checks
+from executa_protocol.errors import UsageError
 
 
 class PluginTarget:
@@ -42,16 +44,25 @@ def check_plugin(command: Sequence[str], cases: Cases) -> Work:
             world = World(command, patience, folder)
             await world.blobs.start()
             try:
-                async with Scene(world, Evidence()).start() as session:
-                    world.facts = await tour(session, cases)
+                world.facts = await _toured(world, cases)
+                if world.facts.fault or world.facts.silent:
+                    world.patience = patience.hurried()
                 results = await run_checks(
                     found, PluginTarget(world), patience=patience, jobs=jobs, told=told
                 )
             finally:
                 await world.blobs.stop()
-        manifest = world.facts.manifest
+        manifest, notes = world.facts.manifest, world.facts.notes()
         if manifest is None:
-            return Ran(results)
-        return Ran(results, manifest.name, manifest.version)
+            return Ran(results, notes=notes)
+        return Ran(results, manifest.name, manifest.version, notes)
 
     return work
+
+
+async def _toured(world: World, cases: Cases) -> Facts:
+    try:
+        async with Scene(world, Evidence()).start() as session:
+            return await tour(session, cases)
+    except CannotStart as fault:
+        raise UsageError(str(fault)) from None

@@ -55,6 +55,7 @@ def _summary(report: Report) -> str:
         ("revision", f"{report.revision}, kit {report.kit}"),
         ("began", f"{report.began}, took {report.seconds:.1f} s"),
     ]
+    rows += [("note", note) for note in report.notes]
     if report.stale:
         rows.append(("expected to fail, and did not", ", ".join(report.stale)))
     cells = "".join(

@@ -51,6 +51,8 @@ class Terminal:
 
     def report(self, report: Report) -> None:
         """The table and the sum."""
+        for note in report.notes:
+            self.say(self._paint(_clean(note), "33"))
         for result in report.checks:
             if result.word not in ("pass", "not-applicable"):
                 self._result(result)

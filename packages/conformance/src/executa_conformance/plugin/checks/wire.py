@@ -182,7 +182,7 @@ async def each_answer_is_flushed(scene: Scene) -> None:
         # One at a time: an answer that waits for the next request never comes.
         await session.request("describe")
         await session.invoke(case.tool, case.arguments)
-        await session.request("kit/unknown")
+        await session.request("describe")
 
 
 @check("WIRE-144", role="plugin")
