@@ -57,6 +57,7 @@ async def test_sigterm_lets_running_work_end_and_exits_with_0(served: Served) ->
         served.signal(signal.SIGTERM)
         async with asyncio.timeout(30):
             assert (await waiting).action.state is ActionState.RUNNING
+        assert "for 1 running actions" in served.log
         port = served.port
         assert await asyncio.to_thread(served.ended) == 0
         # Its outcome is unknown, and whoever followed is told when the host is back.

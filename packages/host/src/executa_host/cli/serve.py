@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from msgspec import Struct
-from rich.console import Console
 
 from executa_host.actions.engine import Engine
 from executa_host.actions.sqlite.store import SqliteStore
@@ -24,7 +23,7 @@ from executa_host.api.host_plugins import HostPlugins
 from executa_host.api.limits import DRAIN_SECONDS
 from executa_host.api.server import ApiServer, is_loopback
 from executa_host.cli import exits
-from executa_host.cli.output import write_line
+from executa_host.cli.output import tell, write_line
 from executa_host.cli.recording import Record, recording
 from executa_host.cli.remote import print_json
 from executa_host.cli.running import run
@@ -130,6 +129,12 @@ async def _serve(wanted: _Wanted, recorder: Recorder | None) -> int:
             await stack.enter_async_context(server)
             _say(wanted, server.url, keys)
             await asked[0].wait()
+            running = (await engine.status()).running
+            if running:
+                _tell(
+                    f"waiting up to {wanted.grace:g} s for {running} running actions; "
+                    "asked again, the host leaves them to its next start"
+                )
             await _until(asked[1], server.drain(wanted.grace))
     return exits.OK
 
@@ -180,16 +185,14 @@ def _say(wanted: _Wanted, url: str, keys: KeyFile) -> None:
         print_json({"url": url, "store": str(wanted.store), "pid": os.getpid()})
     else:
         write_line(f"listening at {url}".encode())
-    told = Console(stderr=True, highlight=False)
     if not keys.list():
-        told.print(
-            f"there is no API key yet: executa keys create NAME --store {wanted.store}",
-            style="yellow",
-            markup=False,
-        )
+        _tell(f"there is no API key yet: executa keys create NAME --store {wanted.store}")
     if not is_loopback(wanted.host) and wanted.config.serve.tls is None:
-        told.print(
+        _tell(
             "other machines reach this address, and keys cross the network readable: "
-            "set serve.tls_certificate and serve.tls_key, or put TLS in front of it",
-            style="yellow",
+            "set serve.tls_certificate and serve.tls_key, or put TLS in front of it"
         )
+
+
+def _tell(text: str) -> None:
+    tell(text, style="yellow")
