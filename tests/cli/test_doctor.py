@@ -199,7 +199,7 @@ def test_a_person_reads_signs_names_and_advice(doctor: Doctor) -> None:
     assert code == 3
     assert "✗ describe" in out
     assert "→ answer describe with the manifest itself" in out
-    assert out.endswith("faulty_plugin fails at: describe\n")
+    assert out.endswith("faulty fails at: describe\n")
 
 
 def test_a_command_line_that_is_wrong_is_code_2() -> None:

@@ -1,10 +1,16 @@
 """`executa doctor`: the command, and how its checks are shown."""
 
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 from msgspec import structs
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from executa_host.cli import exits
@@ -21,7 +27,6 @@ from executa_host.cli.recording import Record
 from executa_host.cli.running import run
 from executa_host.cli.working import working
 from executa_host.patience import Patience
-from executa_host.spec import PluginSpec
 
 _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "ok": ("✓", "green"),
@@ -29,7 +34,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "failed": ("✗", "red"),
     "skipped": ("-", "dim"),
 }
-_NAME_WIDTH: Final = 14
+_NAME_WIDTH: Final = 13
 
 
 def doctor(
@@ -62,10 +67,10 @@ def doctor(
         wanted = Wanted(tool, read_arguments(args), not no_invoke, timeout)
         spec = options.equip(find_plugin(plugin))
         show = _Show(json=json)
-        show.check(Check("command", "ok", " ".join(spec.command)))
+        show.check(Check("command", "ok", _short(spec.command)))
         waits = _scaled(patience)
 
-        async def examine() -> None:
+        async def examine() -> str:
             evidence = Evidence()
             opened = open_host(spec, options, trace=evidence.take, patience=waits, record=record)
             async with opened as (host, _):
@@ -75,9 +80,20 @@ def doctor(
                     )
                     async for check in examination.run():
                         show.check(check)
+                return examination.name
 
-        run(examine())
-    return show.end(spec)
+        name = run(examine())
+    return show.end(name)
+
+
+def _short(command: Sequence[str]) -> str:
+    """The command as one would type it here."""
+    here = Path.cwd()
+    words = [Path(word).name if word == sys.executable else word for word in command]
+    return shlex.join(
+        str(Path(word).relative_to(here)) if word.startswith(f"{here}{os.sep}") else word
+        for word in words
+    )
 
 
 def _scaled(factor: float) -> Patience:
@@ -99,28 +115,31 @@ class _Show:
         if self._json:
             return
         sign, style = _SIGNS[check.status]
-        line = Text(f"{sign} ", style=style) + Text(f"{check.name:<{_NAME_WIDTH}}", style="bold")
-        self._screen.print(
-            line + Text(check.found, style="" if check.status != "skipped" else "dim")
-        )
+        line = Table.grid(padding=(0, 1))
+        line.add_column(width=1)
+        line.add_column(width=_NAME_WIDTH)
+        line.add_column(overflow="fold")
+        found = Text(check.found, style="dim" if check.status == "skipped" else "")
+        line.add_row(Text(sign, style=style), Text(check.name, style="bold"), found)
+        self._screen.print(line)
         if check.advice:
             advice = Text(f"→ {check.advice}", style="cyan")
             self._screen.print(Padding(advice, (0, 0, 0, 4), expand=False))
 
-    def end(self, spec: PluginSpec) -> int:
+    def end(self, name: str) -> int:
         """The sum of it; the exit code."""
         failed = [check for check in self._checks if check.status == "failed"]
         code = exits.BROKEN if failed else exits.OK
         if self._json:
-            document: dict[str, Any] = {"ok": not failed, "plugin": spec.name}
+            document: dict[str, Any] = {"ok": not failed, "plugin": name}
             write_json({**document, "checks": self._checks})
             return code
         warnings = sum(check.status == "warning" for check in self._checks)
         if failed:
-            text = f"{spec.name} fails at: {failed[0].name}"
+            text = f"{name} fails at: {failed[0].name}"
         elif warnings:
-            text = f"{spec.name} works, with {warnings} warning{'s' * (warnings != 1)}"
+            text = f"{name} works, with {warnings} warning{'s' * (warnings != 1)}"
         else:
-            text = f"{spec.name} is well"
+            text = f"{name} is well"
         self._screen.print(Text(text, style="bold red" if failed else "bold green"))
         return code

@@ -53,6 +53,8 @@ class Examination:
         wanted: Wanted,
         on: Callable[[str], None],
     ) -> None:
+        self.name = spec.name
+        """What it calls itself, once it has said so."""
         self._host = host
         self._spec = spec
         self._evidence = evidence
@@ -89,6 +91,7 @@ class Examination:
         except (StartFailed, CallFailed) as fault:
             yield await self._not_started(fault), None
             return
+        self.name = clean(manifest.name)
         pid = self._host.pid(self._spec.name)
         yield Check("start", "ok", f"it runs as process {pid}"), manifest
         within = self._patience.initialize
