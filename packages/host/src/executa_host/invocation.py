@@ -116,7 +116,11 @@ class ActiveInvoke(Struct, kw_only=True, eq=False):
 
     def transferred(self, to_plugin: int, from_plugin: int) -> None:
         """Count bytes that went over the wire for it."""
-        for ledger in (self.ledger,) if self.parent is None else self.ledgers():
+        if self.parent is None:
+            self.ledger.bytes_out += to_plugin
+            self.ledger.bytes_in += from_plugin
+            return
+        for ledger in self.ledgers():
             ledger.bytes_out += to_plugin
             ledger.bytes_in += from_plugin
 

@@ -7,7 +7,7 @@ answers, and how it is kept running, is decided above.
 import asyncio
 from functools import partial
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 from executa_host.accounts import tell_end, tell_start, tell_verdict
 from executa_host.cancelling import Canceller, error_of, too_late, verdict_of
@@ -62,8 +62,9 @@ class Invoker:
                 await self._open(connection, active)
             call = self._call(connection, route, arguments, active)
             raw = await call.future
-            active.transferred(0, len(memoryview(raw)))
-            _check_size(call, raw)
+            size = len(memoryview(raw))
+            active.transferred(0, size)
+            _check_size(call, size)
             result = read_invoke_result(raw, connection.reader)
         except BaseException as fault:
             told = self._ended_by(connection, active, fault)
@@ -170,8 +171,7 @@ def _name_of(fault: BaseException) -> str:
     return type(fault).__name__
 
 
-def _check_size(call: Call, raw: Raw) -> None:
-    size = len(memoryview(raw))
+def _check_size(call: Call, size: int) -> None:
     if size > MAX_INLINE_RESULT and not call.by_file:
         text = f"the result has {size:,} bytes and at most {MAX_INLINE_RESULT:,} go inline"
         error = wire_error(

@@ -21,10 +21,17 @@ from executa_protocol.nexus import AppContext, InvokeOpening
 _PLAIN = b'%b%b,"context":{"invoke_id":"%b","deadline_ms":%d},"invoke_id":"%b"}'
 _FULL = b'%b%b,"context":%b,"invoke_id":"%b"}'
 
+_AT_ONCE = 64
+_FRESH: list[str] = []  # ids that nobody has used; a fork must not use them too
+os.register_at_fork(after_in_child=_FRESH.clear)
+
 
 def new_invoke_id() -> str:
     """32 hexadecimal digits (seed lifecycle, Per-invoke context; R-13)."""
-    return os.urandom(16).hex()
+    if not _FRESH:
+        drawn = os.urandom(16 * _AT_ONCE).hex()  # a system call for each costs ten times as much
+        _FRESH.extend(drawn[start : start + 32] for start in range(0, len(drawn), 32))
+    return _FRESH.pop()
 
 
 def opening_of(

@@ -35,6 +35,7 @@ class Calls:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._outgoing = connection.peer.outgoing
         self._open: dict[object, Invocation] = {}
         self._parked: deque[tuple[Invocation, Answer]] = deque()
         self._held: deque[Callable[[], None]] = deque()
@@ -62,14 +63,12 @@ class Calls:
         finally:
             CURRENT.reset(token)
 
-    @property
     def holding(self) -> bool:
         """Whether the host does not take our answers: then calls are to be held, in order."""
-        return bool(self._held) or self._congested
+        return bool(self._held) or self._congested()
 
-    @property
     def _congested(self) -> bool:
-        return bool(self._parked) or self._connection.peer.queued > WRITE_HIGH_WATER
+        return bool(self._parked) or self._outgoing.queued > WRITE_HIGH_WATER
 
     def hold(self, start: Callable[[], None]) -> None:
         """Have a call started once the host takes answers again.
@@ -118,7 +117,11 @@ class Calls:
             answer: Answer = _success(call.tool.fn(**values), call)
         except BaseException as fault:  # noqa: BLE001 - see above
             answer = _failure(fault, call)
-        self._finish(call, answer)
+        call.ended = True
+        if self._congested():
+            self._finish(call, answer)
+        else:
+            self._answer(call, answer)
 
     async def _run_task(self, call: Invocation, values: dict[str, Any]) -> None:
         try:
@@ -173,11 +176,11 @@ class Calls:
         peer = self._connection.peer
         while self._parked or self._held:
             await peer.writable()
-            while self._parked and peer.queued <= WRITE_HIGH_WATER:
+            while self._parked and self._outgoing.queued <= WRITE_HIGH_WATER:
                 call, answer = self._parked.popleft()
                 self._forget(call)
                 self._answer(call, answer)
-            while self._held and not self._congested:
+            while self._held and not self._congested():
                 self._held.popleft()()
         self._making_room = None
         if not self._open:  # what was held may have been refused
@@ -190,7 +193,7 @@ class Calls:
     def _finish(self, call: Invocation, answer: Answer) -> None:
         """Answer now, or when the host has taken most of what waits for it already."""
         call.ended = True
-        if self._congested:
+        if self._congested():
             self._note(call)
             self._parked.append((call, answer))
             self._make_room()
@@ -251,7 +254,7 @@ def _success(value: object, call: Invocation) -> bytes:
         else:
             msg = f"the tool's result is {fault}"
         raise NotEncodable(msg) from None
-    return b'{"success":true,"data":%b,"duration_ms":%.3f}' % (data, call.elapsed_ms)
+    return b'{"success":true,"data":%b,"duration_ms":%.3f}' % (data, call.elapsed_ms())
 
 
 def _failure(fault: BaseException, call: Invocation) -> Answer:

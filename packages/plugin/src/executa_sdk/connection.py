@@ -83,7 +83,7 @@ class Connection:
             self.mailbox.post(self._notify, data)
 
     def _notify(self, data: bytes) -> None:
-        if self.peer.queued <= WRITE_HIGH_WATER:
+        if self.peer.outgoing.queued <= WRITE_HIGH_WATER:
             try:
                 self.peer.notify(_PROGRESS, data)
             except ExecutaError:  # progress is never worth a failure

@@ -54,7 +54,7 @@ def _failed(fault: ToolError, call: Invocation) -> bytes | ErrorObject:
     members: dict[str, object] = {"success": False, "error": fault.message}
     if fault.data is not None:
         members["data"] = fault.data
-    members["duration_ms"] = round(call.elapsed_ms, 3)
+    members["duration_ms"] = round(call.elapsed_ms(), 3)
     try:
         return encode(members)
     except NotEncodable as other:

@@ -80,7 +80,6 @@ class Invocation:
         context = self.params.context
         return context is not UNSET and context.parent_invoke_id is not UNSET
 
-    @property
     def elapsed_ms(self) -> float:
         """Milliseconds since the call came."""
         return (time.perf_counter() - self.started) * 1000

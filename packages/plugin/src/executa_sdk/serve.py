@@ -102,7 +102,7 @@ async def _end_tasks() -> bool:
 
 async def _flushed(peer: Peer) -> None:
     # Bytes that wait for a host which reads slowly; nobody tells when the last has left.
-    while peer.queued:  # noqa: ASYNC110 - see above
+    while peer.outgoing.queued:  # noqa: ASYNC110 - see above
         await asyncio.sleep(FLUSH_INTERVAL)
 
 

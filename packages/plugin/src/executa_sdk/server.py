@@ -55,9 +55,9 @@ class Server:
         self._plugin = plugin
         self._manifest = manifest
         self._early: list[Message] | None = []
+        self._schemas = {name: tool.schema for name, tool in plugin.tools.items()}
         self._inline = {name: Inline(name) for name, t in plugin.tools.items() if t.way == "inline"}
         self._methods: dict[str, Callable[[Message, Id], None]] = {
-            "invoke": self._invoke,
             "initialize": self._initialize,
             "describe": self._describe,
             "health": self._health,
@@ -93,6 +93,9 @@ class Server:
     def on_request(self, request: Message) -> None:
         method: Any = request.method
         identity: Any = request.id
+        if method == "invoke":
+            self._invoke(request, identity)
+            return
         handle = self._methods.get(method)
         if handle is None:
             text = f"this plugin has no method {method!r}"
@@ -153,8 +156,7 @@ class Server:
     def _invoke(self, request: Message, identity: Id) -> None:
         if self._early is not None:
             self._early.append(request)
-            return
-        if self.calls.holding:
+        elif self.calls.holding():
             self.calls.hold(partial(self._begin, request, identity))
         else:
             self._begin(request, identity)
@@ -166,7 +168,7 @@ class Server:
             if tool is None:
                 self._refuse_unknown(params.tool, identity)
                 return
-            schema = tool.schema
+            schema = self._schemas[tool.name]
             values = schema.read(params.arguments)
         except InvalidParams as fault:
             self.peer.fail(identity, fault.error)

@@ -263,8 +263,9 @@ def result_frame(identity: Id, result: bytes) -> bytes:
     """A response line with its LF. `result` is encoded JSON."""
     if _LF in result:
         refuse_newline(result)
-    written = b"%d" % identity if type(identity) is int else encode_id(identity)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (written, result)
+    if type(identity) is int:
+        return b'{"jsonrpc":"2.0","id":%d,"result":%b}\n' % (identity, result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_id(identity), result)
 
 
 def error_frame(identity: Id, error: bytes) -> bytes:

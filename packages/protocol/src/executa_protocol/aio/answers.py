@@ -41,7 +41,7 @@ class Answers:
     def open(self, identity: Id) -> bool:
         """Note a request; False if one with the same id is open already."""
         before = len(self._open)
-        self._open.add(_key(identity))
+        self._open.add(identity if type(identity) in _PLAIN else _key(identity))
         return len(self._open) > before
 
     def clear(self) -> None:
@@ -50,7 +50,7 @@ class Answers:
 
     def reply(self, identity: Id, result: bytes) -> None:
         """Answer with an encoded result. One that cannot be sent becomes an error."""
-        if self._close(_key(identity)):
+        if self._close(identity):
             try:
                 self._push(envelope.result_frame(identity, result))
             except FrameTooLarge as fault:
@@ -61,7 +61,7 @@ class Answers:
 
     def pointer(self, identity: Id, path: str) -> None:
         """Answer with the file at `path` (R-12)."""
-        if self._close(_key(identity)):
+        if self._close(identity):
             try:
                 self._push(envelope.pointer_frame(identity, path))
             except (FrameTooLarge, NotEncodable) as fault:
@@ -69,7 +69,7 @@ class Answers:
 
     def fail(self, identity: Id, error: ErrorObject) -> None:
         """Answer with an error."""
-        if self._close(_key(identity)):
+        if self._close(identity):
             self.refuse(identity, error)
 
     def refuse(self, identity: Id, error: ErrorObject) -> None:
@@ -84,10 +84,10 @@ class Answers:
             return
         self._push(envelope.error_frame(None, _TOO_LARGE))
 
-    def _close(self, key: object) -> bool:
+    def _close(self, identity: Id) -> bool:
         """Whether the request still waits; if so, it does no longer."""
         try:
-            self._open.remove(key)
+            self._open.remove(identity if type(identity) in _PLAIN else _key(identity))
         except KeyError:
             return False  # it has been answered, or its connection has ended
         return True
@@ -119,5 +119,5 @@ def _encoded(error: ErrorObject) -> bytes:
 
 
 def _key(identity: Id) -> object:
-    """Tells 1, 1.0, true, "1" and "true" apart, which a set alone does not."""
-    return identity if type(identity) in _PLAIN else (repr(identity),)
+    """Tells 1, 1.0 and true apart, which a set alone does not; `_PLAIN` ids are keys themselves."""
+    return (repr(identity),)

@@ -67,7 +67,7 @@ class Call:
 class Calls(InFlight[Call]):
     """The calls in flight of one connection."""
 
-    __slots__ = ("_pointers", "_reader", "_report", "_transport", "deadlines")
+    __slots__ = ("_outgoing", "_pointers", "_reader", "_report", "deadlines")
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Calls(InFlight[Call]):
         first: int,
     ) -> None:
         super().__init__(prefix, first)
-        self._transport = transport
+        self._outgoing = transport.outgoing
         self._reader = reader
         self._report = report
         self._pointers = Pointers(load_pointer)
@@ -88,7 +88,7 @@ class Calls(InFlight[Call]):
 
     def was_written(self, call: Call) -> bool:
         """Whether any byte of the call's request has been handed over."""
-        return self._transport.taken > call.position
+        return self._outgoing.taken > call.position
 
     # --- Answers ------------------------------------------------------------------
 

@@ -58,6 +58,8 @@ class Peer:
         tap: Tap | None = None,
     ) -> None:
         self._transport = transport
+        self.outgoing = transport.outgoing
+        """The half that writes; whoever answers looks at it for each answer."""
         self._handler = handler
         self._loop = asyncio.get_running_loop()
         self._reports = reports = Reports(handler)
@@ -98,11 +100,6 @@ class Peer:
         """Whether the connection has ended."""
         return self._closed
 
-    @property
-    def queued(self) -> int:
-        """Outgoing bytes that the other side has not taken."""
-        return self._transport.queued
-
     def start(self) -> None:
         """Begin to read."""
         self._transport.start(self)
@@ -118,8 +115,8 @@ class Peer:
         if self._deaf or self._closed:
             msg = "the connection has ended"
             raise ConnectionLost(msg, written=False)
-        transport = self._transport
-        call = Call(self._loop.create_future(), transport.taken + transport.queued)
+        outgoing = self.outgoing
+        call = Call(self._loop.create_future(), outgoing.taken + outgoing.queued)
         call.number = number = self._calls.add(call)
         try:
             self._send(envelope.request_frame(self._calls.wire_id(number), method, params))
@@ -154,7 +151,7 @@ class Peer:
 
         False if it is too late.
         """
-        return not self.was_written(call) and self._transport.withdraw(call.position)
+        return not self.was_written(call) and self.outgoing.withdraw(call.position)
 
     def was_written(self, call: Call) -> bool:
         """Whether any byte of the call's request has reached the other side's pipe."""
@@ -166,7 +163,7 @@ class Peer:
 
     async def writable(self) -> None:
         """Wait until the other side has taken most of what waits for it, or cannot any more."""
-        while self._transport.congested and not self._closed:
+        while self.outgoing.congested and not self._closed:
             self._drained.clear()
             await self._drained.wait()
 
@@ -187,10 +184,10 @@ class Peer:
     def _send(self, frame: bytes) -> None:
         if len(frame) - 1 > self._max_line:
             raise FrameTooLarge(len(frame) - 1, self._max_line)
-        self._transport.write(frame)
+        self.outgoing.write(frame)
         if self._tap is not None:
             self._tap = self._reports.show(self._tap, "out", frame)
-        if self._yield_to_writes and not self._paused and self._transport.congested:
+        if self._yield_to_writes and not self._paused and self.outgoing.congested:
             self._paused = True
             self._transport.pause_reading()
 

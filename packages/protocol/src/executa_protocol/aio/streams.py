@@ -35,7 +35,7 @@ class FdTransport:
         self._receiver: Receiver | None = None
         self._paused = False
         self._lost = False
-        self._writer = FdWriter(
+        self.outgoing = FdWriter(
             self._loop,
             write_fd,
             on_drained=self._drained,
@@ -45,15 +45,21 @@ class FdTransport:
 
     @property
     def queued(self) -> int:
-        return self._writer.queued
+        return self.outgoing.queued
 
     @property
     def taken(self) -> int:
-        return self._writer.taken
+        return self.outgoing.taken
 
     @property
     def congested(self) -> bool:
-        return self._writer.congested
+        return self.outgoing.congested
+
+    def write(self, frame: bytes) -> None:
+        self.outgoing.write(frame)
+
+    def withdraw(self, position: int) -> bool:
+        return self.outgoing.withdraw(position)
 
     def start(self, receiver: Receiver) -> None:
         if self._fd < 0:
@@ -65,12 +71,6 @@ class FdTransport:
                 self._pump.pause()
         elif not self._paused:
             self._loop.add_reader(self._fd, self._readable)
-
-    def write(self, frame: bytes) -> None:
-        self._writer.write(frame)
-
-    def withdraw(self, position: int) -> bool:
-        return self._writer.withdraw(position)
 
     def poll(self) -> None:
         # A full read may have left some; a short one has not.
@@ -97,11 +97,11 @@ class FdTransport:
             self._loop.add_reader(self._fd, self._readable)
 
     def close_writing(self) -> None:
-        self._writer.close_after_flush()
+        self.outgoing.close_after_flush()
 
     def close(self) -> None:
         self._stop_reading()
-        self._writer.close()
+        self.outgoing.close()
         self._lose(None)
 
     def _is_reading(self) -> bool:
@@ -132,7 +132,7 @@ class FdTransport:
             return
         # What the receiver answers to these bytes leaves in one write, without
         # another turn of the loop.
-        writer = self._writer
+        writer = self.outgoing
         writer.corked = True
         try:
             self._receiver.data_received(data)

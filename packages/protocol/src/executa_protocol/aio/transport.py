@@ -27,8 +27,8 @@ class Receiver(Protocol):
         ...
 
 
-class Transport(Protocol):
-    """What a peer needs of the bytes below it."""
+class Outgoing(Protocol):
+    """The outgoing half of a transport."""
 
     @property
     def queued(self) -> int:
@@ -45,10 +45,6 @@ class Transport(Protocol):
         """Whether waiting bytes rose above the high-water mark and not yet below the low one."""
         ...
 
-    def start(self, receiver: Receiver) -> None:
-        """Begin to read. Does nothing once closed."""
-        ...
-
     def write(self, frame: bytes) -> None:
         """Queue one whole frame. Frames of one loop tick leave together.
 
@@ -59,6 +55,19 @@ class Transport(Protocol):
 
     def withdraw(self, position: int) -> bool:
         """Take back the frame at `position` (of `taken` and `queued`); False if it is too late."""
+        ...
+
+
+class Transport(Outgoing, Protocol):
+    """What a peer needs of the bytes below it."""
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The outgoing half by itself: its members cost no step through this object."""
+        ...
+
+    def start(self, receiver: Receiver) -> None:
+        """Begin to read. Does nothing once closed."""
         ...
 
     def poll(self) -> None:

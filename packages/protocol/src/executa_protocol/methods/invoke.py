@@ -25,7 +25,7 @@ HIDDEN: Final = "***"
 _EMPTY: Final = Raw(b"{}")
 
 
-class InvokeContext(Struct, omit_defaults=True, kw_only=True):
+class InvokeContext(Struct, omit_defaults=True, kw_only=True, gc=False):
     """What the host injects beside an invoke (seed lifecycle, Per-invoke context injection).
 
     `credentials` map names to values, for this call only. `invoke_id` is 32
@@ -69,7 +69,7 @@ class InvokeContext(Struct, omit_defaults=True, kw_only=True):
         return self._shown()
 
 
-class InvokeParams(Struct, omit_defaults=True, kw_only=True):
+class InvokeParams(Struct, omit_defaults=True, kw_only=True, gc=False):
     """The params of `invoke` (seed lifecycle, Per-invoke context injection).
 
     `arguments` is a raw JSON object. `invoke_id` and `deadline_ms` also stand in
@@ -97,21 +97,19 @@ class InvokeParams(Struct, omit_defaults=True, kw_only=True):
         return None if self.deadline_ms is UNSET else self.deadline_ms
 
 
-def check_invoke(params: InvokeParams) -> None:
-    """Raise `InvalidParams` unless the tool has a name and the arguments are an object."""
-    if not params.tool:
-        raise InvalidParams("INVALID_PARAMS", "tool: expected a name", path="tool")
-    if bytes(params.arguments)[:1] != b"{":
-        raise InvalidParams("INVALID_PARAMS", "arguments: expected an object", path="arguments")
-
-
 def _finish_invoke(params: InvokeParams, reader: Reader) -> None:
-    if bytes(params.arguments) == b"null":
+    """Raise `InvalidParams` unless the tool has a name and the arguments are an object."""
+    arguments = bytes(params.arguments)
+    if arguments == b"null":
         reader.tolerate("CORE-001", "arguments is null and is read as absent")
         params.arguments = _EMPTY
+    elif not arguments.startswith(b"{"):
+        raise InvalidParams("INVALID_PARAMS", "arguments: expected an object", path="arguments")
+    if not params.tool:
+        raise InvalidParams("INVALID_PARAMS", "tool: expected a name", path="tool")
 
 
-_INVOKE: Final = Shape(InvokeParams, "INVALID_PARAMS", check=check_invoke, finish=_finish_invoke)
+_INVOKE: Final = Shape(InvokeParams, "INVALID_PARAMS", finish=_finish_invoke)
 
 
 def read_invoke(data: bytes | Raw | UnsetType, reader: Reader = TOLERANT) -> InvokeParams:

@@ -104,25 +104,30 @@ class Shape(Generic[T]):
         """
         if data is UNSET:
             data = b"{}"
-        params = self._read(data, reader)
+        if self._hints and self._hinted(bytes(data)):
+            params = self._reread(data, reader)
+        else:
+            try:
+                params = (self._decoder or self._prepare()).decode(data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                params = self._reread(data, reader)
         if self._finish is not None:
             self._finish(params, reader)
         if self._check is not None:
             self._check(params)
         return params
 
-    def _read(self, data: bytes | Raw, reader: Reader) -> T:
-        if self._decoder is None:
-            self._decoder = msgspec.json.Decoder(self._cls)
-        if not self._hints or not self._hinted(bytes(data)):
-            try:
-                return codec.decode(data, self._decoder)
-            except DecodeFailure:
-                pass
+    def _prepare(self) -> "msgspec.json.Decoder[T]":
+        self._decoder = decoder = msgspec.json.Decoder(self._cls)
+        return decoder
+
+    def _reread(self, data: bytes | Raw, reader: Reader) -> T:
+        """Read what may hold another spelling, or does not fit as it stands."""
+        decoder = self._decoder or self._prepare()
         try:
             members = codec.decode(data, _MEMBERS)
             self._loosen(members, reader)
-            return codec.decode(msgspec.json.encode(members), self._decoder)
+            return codec.decode(msgspec.json.encode(members), decoder)
         except InvalidParams:
             raise
         except DecodeFailure as fault:
