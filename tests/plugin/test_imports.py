@@ -60,7 +60,7 @@ def test_a_plain_plugin_loads_no_client_and_no_context() -> None:
     }
     assert "executa_protocol.methods.registry" not in loaded
     assert "executa_protocol.manifest" not in loaded
-    assert not loaded & {"tempfile", "urllib.request", "http.client", "pytest", "uvloop"}
+    assert not loaded & {"tempfile", "urllib.request", "http.client", "pytest", "uvloop", "asyncio"}
 
 
 def test_the_fixtures_for_pytest_load_nothing_that_a_test_may_want_to_measure() -> None:

@@ -76,16 +76,41 @@ print("after the run", file=sys.stderr)
 """
 
 
+def _plain(source: str) -> str:
+    """The same tools as plain functions, which are served without asyncio."""
+    begin, end = source.index("@plugin.tool\nasync def stubborn"), source.rindex("@plugin.tool")
+    for old, new in (
+        (source[begin:end], ""),
+        ("import asyncio, ", "import "),
+        ("@plugin.tool\nasync def blocks", "@plugin.tool(inline=True)\ndef blocks"),
+        ("async def", "def"),
+        ("await asyncio.sleep", "time.sleep"),
+    ):
+        assert old in source
+        source = source.replace(old, new)
+    assert "asyncio" not in source
+    return source
+
+
 @pytest.fixture
-def plugin(tmp_path: Path) -> Path:
+def coroutines(tmp_path: Path) -> Path:
     path = tmp_path / "plugin.py"
     path.write_text(PLUGIN, encoding="utf-8")
     return path
 
 
+@pytest.fixture(params=["coroutines", "plain functions"])
+def plugin(coroutines: Path, request: pytest.FixtureRequest) -> Path:
+    """Served on a loop of asyncio's, or on our own."""
+    if request.param == "plain functions":
+        coroutines.write_text(_plain(PLUGIN), encoding="utf-8")
+    return coroutines
+
+
 def quick(plugin: Path) -> Path:
     """The same plugin with next to no patience."""
-    plugin.write_text(PLUGIN.replace("grace=5.0", "grace=0.05"), encoding="utf-8")
+    source = plugin.read_text(encoding="utf-8")
+    plugin.write_text(source.replace("grace=5.0", "grace=0.05"), encoding="utf-8")
     return plugin
 
 
@@ -124,9 +149,9 @@ async def test_the_wire_is_utf8_whatever_the_locale(plugin: Path, locale: str) -
         assert await running.end() == 0
 
 
-async def test_it_works_without_uvloop(plugin: Path) -> None:
+async def test_it_works_without_uvloop(coroutines: Path) -> None:
     code = "import sys, runpy; sys.modules['uvloop'] = None; runpy.run_path(sys.argv[1])"
-    async with child(plugin, command=(sys.executable, "-c", code)) as running:
+    async with child(coroutines, command=(sys.executable, "-c", code)) as running:
         assert (await running.invoke("echo", text="a"))["result"]["data"] == "a"
         assert (await running.invoke("block", 2, seconds=0))["result"]["data"] == "slept"
         assert await running.end() == 0
@@ -234,8 +259,10 @@ async def test_calls_in_flight_are_finished_after_the_end_of_input(plugin: Path)
     }
 
 
-async def test_calls_that_outlast_the_grace_are_ended_and_the_exit_is_clean(plugin: Path) -> None:
-    async with child(quick(plugin)) as running:
+async def test_calls_that_outlast_the_grace_are_ended_and_the_exit_is_clean(
+    coroutines: Path,
+) -> None:
+    async with child(quick(coroutines)) as running:
         assert running.process.stdin
         running.write(
             invoke_message(1, "nap", seconds=3600),
@@ -257,8 +284,15 @@ async def test_a_thread_that_python_would_wait_for_cannot_hold_the_exit(plugin: 
         assert await running.end() == 0
 
 
-async def test_a_task_that_a_tool_left_behind_ends_with_the_plugin(plugin: Path) -> None:
-    async with child(plugin) as running:
+async def test_threads_that_outlast_the_grace_do_not_hold_the_exit(plugin: Path) -> None:
+    async with child(quick(plugin)) as running:
+        running.write(invoke_message(2, "block", seconds=3600))
+        await running.until_told("blocking")
+        assert await running.end() == 0
+
+
+async def test_a_task_that_a_tool_left_behind_ends_with_the_plugin(coroutines: Path) -> None:
+    async with child(coroutines) as running:
         assert (await running.invoke("leaves_a_task"))["result"]["data"] == "left"
         assert await running.end() == 0
         assert "destroyed" not in running.stderr

@@ -83,7 +83,9 @@ class Table:
         self.clock = clock
         self.calls: dict[int, Waiting] = {}
         self.polls: list[Callable[[], None]] = []
-        self.deadlines: Deadlines[Waiting] = Deadlines(self.calls, self._poll)
+        self.deadlines: Deadlines[Waiting] = Deadlines(
+            self.calls, self._poll, asyncio.get_running_loop()
+        )
 
     def _poll(self) -> None:
         for poll in self.polls:

@@ -4,14 +4,14 @@ Coroutine functions run as tasks, plain ones in threads without a task each, inl
 on the spot. Nothing here waits for a tool, so the loop stays free.
 """
 
-import asyncio
 import inspect
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from executa_protocol.aio.flag import Flag
 from executa_protocol.codec import encode
 from executa_protocol.codes import ErrorObject
 from executa_protocol.errors import CallCancelled, NotEncodable
@@ -22,6 +22,9 @@ from executa_sdk.connection import Connection
 from executa_sdk.invocation import Invocation
 from executa_sdk.log import tell
 from executa_sdk.timing import within
+
+if TYPE_CHECKING:
+    import asyncio
 
 CANCEL_REST: Final = 0.5
 """Seconds that a call may take to end once it was told to, when the plugin stops."""
@@ -40,7 +43,7 @@ class Calls:
         self._parked: deque[tuple[Invocation, Answer]] = deque()
         self._held: deque[Callable[[], None]] = deque()
         self._making_room: asyncio.Task[None] | None = None
-        self.idle = asyncio.Event()
+        self.idle = Flag(connection.loop)
         """Set while no call is in flight."""
         self.idle.set()
 
@@ -104,10 +107,13 @@ class Calls:
 
     async def drain(self, grace: float) -> bool:
         """Wait `grace` seconds for the calls in flight, then end them; False if some go on."""
-        if await within(self.idle.wait(), grace) is None:
+        loop = self._connection.loop
+        await within(self.idle.wait(), grace, loop)
+        if not self.idle.is_set():
             for call in list(self._open.values()):
                 self.cancel(call, "the plugin is stopping")
-        return await within(self.idle.wait(), CANCEL_REST) is not None
+        await within(self.idle.wait(), CANCEL_REST, loop)
+        return self.idle.is_set()
 
     # --- The three ways to run -----------------------------------------------------------
     # sys.exit in a tool is a failure like any other, hence BaseException.

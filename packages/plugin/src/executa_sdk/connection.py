@@ -1,6 +1,5 @@
 """A connection to a host, as the calls on it see it: the peer, the ways to wait, the offer."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,8 @@ from executa_sdk.mailbox import Mailbox
 from executa_sdk.workers import Workers
 
 if TYPE_CHECKING:
+    import asyncio
+
     from executa_sdk.keylocks import KeyLocks
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Connection:
     """
 
     def __init__(self, peer: Peer, credentials: list[dict[str, Any]]) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop = peer.loop
         self.peer = peer
         self.mailbox = Mailbox(self.loop)
         self.workers = Workers()
@@ -49,7 +50,7 @@ class Connection:
         """Turns for changes of one storage key. Touched on the loop only."""
         from executa_sdk.keylocks import KeyLocks  # noqa: PLC0415 - if used
 
-        return KeyLocks()
+        return KeyLocks(self.loop)
 
     def in_thread(self) -> InThread:
         """The way to wait for a plain function in a thread."""

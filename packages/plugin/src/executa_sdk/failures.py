@@ -4,7 +4,7 @@ The one place where exceptions become wire errors. The full story goes to stderr
 gets the kind and the message of the fault, without a traceback and without credentials.
 """
 
-import asyncio
+import sys
 from typing import Final
 
 from executa_protocol.codec import encode
@@ -26,12 +26,19 @@ def answer_to(fault: BaseException, call: Invocation) -> bytes | ErrorObject:
     """An encoded result for a failure in the tool's domain, an error for all others."""
     if isinstance(fault, ToolError):
         return _failed(fault, call)
-    if call.cancelled and isinstance(fault, CallCancelled | asyncio.CancelledError):
+    if call.cancelled and _is_cancel(fault):
         return cancelled(call)
     _tell(call, fault)
     message = f"tool {call.tool.name!r} failed: {type(fault).__name__}: {fault}"
     text = _without_secrets(message, call)[:_LONGEST]
     return wire_error("INTERNAL_ERROR", text, cause=_cause(fault))
+
+
+def _is_cancel(fault: BaseException) -> bool:
+    asyncio = sys.modules.get("asyncio")  # where it is not loaded, nobody has raised its exceptions
+    return isinstance(fault, CallCancelled) or (
+        asyncio is not None and isinstance(fault, asyncio.CancelledError)
+    )
 
 
 def cancelled(call: Invocation) -> ErrorObject:

@@ -27,7 +27,8 @@ async def wind_down(server: Server, plugin: Plugin) -> bool:
     False if some calls did not even end when they were told to.
     """
     finished = await server.calls.drain(plugin.grace)
-    await within(_run_hooks(plugin.shutdown_hooks, server.connection), HOOK_GRACE)
+    hooks = _run_hooks(plugin.shutdown_hooks, server.connection)
+    await within(hooks, HOOK_GRACE, server.connection.loop)
     server.connection.workers.stop()
     return finished
 

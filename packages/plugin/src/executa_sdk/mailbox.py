@@ -3,10 +3,12 @@
 Waking a loop writes to a pipe. When many threads finish at once, one write is enough.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Mailbox:
@@ -14,7 +16,7 @@ class Mailbox:
 
     __slots__ = ("_calls", "_loop", "_woken")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: "asyncio.AbstractEventLoop") -> None:
         self._loop = loop
         self._calls: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._woken = False

@@ -5,16 +5,16 @@ flight is finished within the grace, then the process ends with 0, also when a t
 returns: threads are not waited for.
 """
 
-import asyncio
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from executa_protocol.aio.peer import Peer
+from executa_protocol.aio.flag import Flag
 from executa_protocol.aio.streams import FdTransport
 from executa_protocol.codec import encode
 from executa_sdk import stdio
@@ -22,10 +22,10 @@ from executa_sdk.lifetime import HOOK_GRACE, start_up, wind_down
 from executa_sdk.log import tell
 from executa_sdk.plugin import Plugin
 from executa_sdk.server import Server
-from executa_sdk.timing import within
+from executa_sdk.timing import ended_within, pause, within
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Task
 
 FLUSH_GRACE: Final = 0.5
 """Seconds that the host may take to read our last answers."""
@@ -44,69 +44,82 @@ def run(plugin: Plugin) -> None:
     wire = stdio.claim()
     if wire.is_terminal:
         _greet(plugin)
-    loop = _new_loop()
-    stop = asyncio.Event()
-    _on_signals(loop, stop, plugin.grace)
-    failed, finished = loop.run_until_complete(_serve(plugin, manifest, wire, stop))
+    on_asyncio = needs_asyncio(plugin)
+    loop = _asyncio_loop() if on_asyncio else _plain_loop()
+    failed, finished = loop.run_until_complete(_serve(plugin, manifest, wire, loop))
+    if finished and on_asyncio:
+        finished = loop.run_until_complete(_end_tasks())
     _leave(loop, finished=finished)
     if failed:
         raise SystemExit(1)
 
 
-def _new_loop() -> "AbstractEventLoop":
+def _plain_loop() -> "AbstractEventLoop":
+    from executa_sdk.plainloop import PlainLoop  # noqa: PLC0415 - if asyncio is not used
+
+    return cast("AbstractEventLoop", PlainLoop())  # the part of it that is used here
+
+
+def _asyncio_loop() -> "AbstractEventLoop":
     try:
         from uvloop import new_event_loop  # noqa: PLC0415 - an extra
     except ImportError:
-        return asyncio.new_event_loop()
+        from asyncio import new_event_loop  # noqa: PLC0415 - costs more than all the rest
     return new_event_loop()
 
 
+def needs_asyncio(plugin: Plugin) -> bool:
+    """Whether code of the plugin's may want to run on a loop of asyncio's.
+
+    Coroutines do and hooks may; so does what has loaded asyncio for itself.
+    """
+    hooks = plugin.startup_hooks or plugin.shutdown_hooks
+    coroutines = any(tool.way == "task" for tool in plugin.tools.values())
+    # Windows has no poll.
+    return bool(hooks) or coroutines or "asyncio" in sys.modules or not hasattr(select, "poll")
+
+
 async def _serve(
-    plugin: Plugin, manifest: bytes, wire: stdio.Wire, stop: asyncio.Event
+    plugin: Plugin, manifest: bytes, wire: stdio.Wire, loop: "AbstractEventLoop"
 ) -> tuple[bool, bool]:
     """Whether start-up failed, and whether every call ended."""
-    server = Server(plugin, manifest, FdTransport(wire.read_fd, wire.write_fd))
+    server = Server(plugin, manifest, FdTransport(wire.read_fd, wire.write_fd, loop=loop))
+    ending = server.closed
+    _on_signals(loop, ending, plugin.grace)
     server.peer.start()
-    ending = asyncio.ensure_future(_either(server.closed, stop))
-    starting = asyncio.ensure_future(start_up(server, plugin))
-    await asyncio.wait((ending, starting), return_when=asyncio.FIRST_COMPLETED)
-    if ending.done():
+    starting = loop.create_task(start_up(server, plugin))
+    starting.add_done_callback(lambda _: ending.set() if _has_failed(starting) else None)
+    await ending.wait()
+    if not starting.done():
         # Calls that came before the end of input are in flight, also while we start up.
-        await within(starting, plugin.grace)
-    failed = starting.done() and not starting.cancelled() and not starting.result()
-    if not failed:
-        await ending
-    ending.cancel()
+        await ended_within(starting, plugin.grace, loop)
     finished = await wind_down(server, plugin)
-    await within(_flushed(server.peer), FLUSH_GRACE)
+    await within(_flushed(server, loop), FLUSH_GRACE, loop)
     server.peer.close()
-    return failed, finished and await _end_tasks()
+    return _has_failed(starting), finished
 
 
-async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(event.wait()) for event in (first, second)]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+def _has_failed(starting: "Task[bool]") -> bool:
+    return not starting.cancelled() and not starting.result()
 
 
 async def _end_tasks() -> bool:
     """End the tasks that tools have left behind; False if some do not listen."""
+    import asyncio  # noqa: PLC0415 - if it is used
+
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
     return not left or not (await asyncio.wait(left, timeout=FLUSH_GRACE))[1]
 
 
-async def _flushed(peer: Peer) -> None:
+async def _flushed(server: Server, loop: "AbstractEventLoop") -> None:
     # Bytes that wait for a host which reads slowly; nobody tells when the last has left.
-    while peer.outgoing.queued:  # noqa: ASYNC110 - see above
-        await asyncio.sleep(FLUSH_INTERVAL)
+    while server.peer.queued:
+        await pause(FLUSH_INTERVAL, loop)
 
 
-def _on_signals(loop: "AbstractEventLoop", stop: asyncio.Event, grace: float) -> None:
+def _on_signals(loop: "AbstractEventLoop", stop: Flag, grace: float) -> None:
     """End cleanly on SIGTERM and SIGINT, also when a tool blocks the loop."""
     if threading.current_thread() is not threading.main_thread():
         return

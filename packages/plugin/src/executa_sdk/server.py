@@ -4,16 +4,15 @@ Owns what the methods mean. How tools run is the business of `calls`, and what a
 ask of the host that of `context`.
 """
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
+from executa_protocol.aio.flag import Flag
 from executa_protocol.aio.handler import Diagnostic
 from executa_protocol.aio.peer import Peer
-from executa_protocol.aio.transport import Transport
 from executa_protocol.codec import encode
 from executa_protocol.codes import wire_error
 from executa_protocol.envelope import Id, Message
@@ -28,6 +27,9 @@ from executa_sdk.connection import Connection
 from executa_sdk.invocation import Invocation
 from executa_sdk.log import tell
 from executa_sdk.plugin import Plugin
+
+if TYPE_CHECKING:
+    from executa_protocol.aio.transport import Transport
 
 _KEYS: Final = {
     "llm.sample": "sampling",
@@ -51,7 +53,7 @@ class Server:
     start-up is over; everything else is answered from the start.
     """
 
-    def __init__(self, plugin: Plugin, manifest: bytes, transport: Transport) -> None:
+    def __init__(self, plugin: Plugin, manifest: bytes, transport: "Transport") -> None:
         self._plugin = plugin
         self._manifest = manifest
         self._early: list[Message] | None = []
@@ -74,7 +76,7 @@ class Server:
         )
         self.connection = Connection(self.peer, plugin.credentials)
         self.calls = Calls(self.connection)
-        self.closed = asyncio.Event()
+        self.closed = Flag(transport.loop)
         """Set when the host has closed our input."""
 
     @property

@@ -8,9 +8,7 @@ message.
 """
 
 import math
-from array import array
 from collections.abc import Iterable
-from itertools import accumulate
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -126,6 +124,9 @@ def too_deep(line: bytes) -> bool:
     if skeleton.count(b"{") - skeleton.count(b"}") > MAX_DEPTH:
         return True
     # What no message needs is counted bracket by bracket, because rounds without end are slow.
+    from array import array  # noqa: PLC0415 - as seldom
+    from itertools import accumulate  # noqa: PLC0415 - as seldom
+
     steps = array("b", skeleton.translate(_UP_AND_DOWN))
     return levels + max(accumulate(steps), default=0) > MAX_DEPTH
 

@@ -5,19 +5,21 @@ that made it, so one client may serve several loops; an answer may be dispatched
 thread. Ids are strings, so that they cannot be taken for the host's (R-13).
 """
 
-import asyncio
 import itertools
 import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from executa_protocol.codec import encode
 from executa_protocol.codes import INTERNAL_ERROR, rpc_error
 from executa_protocol.errors import CallTimeout, RpcError
 from executa_protocol.limits import SPILL_THRESHOLD
 from executa_sdk.binding import attach_invoke_context
+
+if TYPE_CHECKING:
+    import asyncio
 
 Object = dict[str, Any]
 WriteFrame = Callable[[Object], object]
@@ -30,9 +32,9 @@ _STDOUT: Final = threading.Lock()
 class _Waiting:
     __slots__ = ("future", "loop")
 
-    def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
+    def __init__(self, loop: "asyncio.AbstractEventLoop") -> None:
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
 
     def settle(self, msg: Object) -> None:
         """Runs on the loop that waits."""
@@ -56,8 +58,10 @@ class FrameCaller:
 
     async def call(self, method: str, params: Object, timeout: float) -> Any:
         """Send a request and wait for its answer. Raises `RpcError` and `CallTimeout`."""
+        import asyncio  # noqa: PLC0415 - calls of a running `Plugin` do not come through here
+
         identity = f"p{next(_IDS)}"
-        waiting = _Waiting()
+        waiting = _Waiting(asyncio.get_running_loop())
         self._waiting[identity] = waiting
         frame = {
             "jsonrpc": "2.0",

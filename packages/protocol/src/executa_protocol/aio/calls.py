@@ -3,24 +3,27 @@
 Owns futures; who sends and what methods mean is not known here.
 """
 
-import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Raw
 
 from executa_protocol.aio.deadlines import Deadlines
 from executa_protocol.aio.pointers import LoadPointer, Pointers
-from executa_protocol.aio.transport import Transport
 from executa_protocol.codes import ErrorObject, rpc_error
 from executa_protocol.correlation import InFlight, Stray
 from executa_protocol.envelope import Id, Message
 from executa_protocol.errors import ConnectionLost, DecodeFailure, PeerViolation, StrictRefusal
 from executa_protocol.limits import SAMPLE_BYTES
 from executa_protocol.readings import Reader
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from executa_protocol.aio.transport import Transport
 
 _ERROR = msgspec.json.Decoder(ErrorObject)
 
@@ -71,7 +74,7 @@ class Calls(InFlight[Call]):
 
     def __init__(
         self,
-        transport: Transport,
+        transport: "Transport",
         reader: Reader,
         report: Report,
         load_pointer: LoadPointer | None,
@@ -84,7 +87,7 @@ class Calls(InFlight[Call]):
         self._reader = reader
         self._report = report
         self._pointers = Pointers(load_pointer)
-        self.deadlines = Deadlines(self.entries, transport.poll)
+        self.deadlines = Deadlines(self.entries, transport.poll, transport.loop)
 
     def was_written(self, call: Call) -> bool:
         """Whether any byte of the call's request has been handed over."""

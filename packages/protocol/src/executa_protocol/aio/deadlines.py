@@ -5,14 +5,16 @@ at the earliest deadline and looks through the calls: never early and at most
 `SWEEP_INTERVAL` late. Once nothing waits it wakes a last time, and is not set again.
 """
 
-import asyncio
 import math
 import time
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from executa_protocol.errors import CallTimeout
 from executa_protocol.limits import SWEEP_INTERVAL
+
+if TYPE_CHECKING:
+    import asyncio
 
 _SOONEST = 0.001
 """Seconds: what uvloop's timers resolve. A shorter delay would fire in the same turn."""
@@ -38,10 +40,12 @@ class Deadlines(Generic[E]):
 
     __slots__ = ("_calls", "_handle", "_loop", "_poll", "_wakes")
 
-    def __init__(self, calls: dict[int, E], poll: Callable[[], None]) -> None:
+    def __init__(
+        self, calls: dict[int, E], poll: Callable[[], None], loop: "asyncio.AbstractEventLoop"
+    ) -> None:
         self._calls = calls
         self._poll = poll
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
         self._wakes = math.inf
 

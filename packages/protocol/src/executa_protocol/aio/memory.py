@@ -79,6 +79,7 @@ class MemoryTransport:
     def __init__(self, incoming: _Lane, outgoing: _Lane, write_limit: int) -> None:
         self._in = incoming
         self._out = outgoing
+        self.loop = outgoing.loop
         self.outgoing = self
         self._limit = write_limit
 

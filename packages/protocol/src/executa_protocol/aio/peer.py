@@ -5,26 +5,29 @@ answers what cannot be read, and never waits for a handler: `on_request` returns
 answers through `reply` or `fail` whenever it is ready. What methods mean is its business.
 """
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
 from executa_protocol import envelope
 from executa_protocol.aio.answers import Answers, error_of
 from executa_protocol.aio.calls import Call, Calls
+from executa_protocol.aio.flag import Flag
 from executa_protocol.aio.handler import Handler, Tap
 from executa_protocol.aio.pointers import LoadPointer
 from executa_protocol.aio.reports import Reports
-from executa_protocol.aio.transport import Transport
 from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.envelope import Id, Malformed, Message
 from executa_protocol.errors import ConnectionLost, FrameTooLarge, StrictRefusal
 from executa_protocol.framing import LineSplitter, Oversized
 from executa_protocol.limits import MAX_LINE, SAMPLE_BYTES
 from executa_protocol.readings import Reader
+
+if TYPE_CHECKING:
+    from executa_protocol.aio.transport import Transport
 
 
 class Peer:
@@ -44,7 +47,7 @@ class Peer:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: "Transport",
         handler: Handler,
         *,
         strict: bool = False,
@@ -61,8 +64,8 @@ class Peer:
         self.outgoing = transport.outgoing
         """The half that writes; whoever answers looks at it for each answer."""
         self._handler = handler
-        self._loop = asyncio.get_running_loop()
-        self._reports = reports = Reports(handler)
+        self.loop = transport.loop
+        self._reports = reports = Reports(handler, transport.loop)
         self._reader = Reader(strict=strict, report=reports.tolerated)
         self._max_line = max_line
         self._splitter = LineSplitter(max_line)
@@ -77,7 +80,7 @@ class Peer:
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
-        self._drained = asyncio.Event()
+        self._drained = Flag(transport.loop)
         self.lost_calls = 0
         """How many calls were in flight when the connection ended."""
         self.counts: Counter[str] = reports.counts
@@ -100,6 +103,11 @@ class Peer:
         """Whether the connection has ended."""
         return self._closed
 
+    @property
+    def queued(self) -> int:
+        """Outgoing bytes that the other side has not taken."""
+        return self.outgoing.queued
+
     def start(self) -> None:
         """Begin to read."""
         self._transport.start(self)
@@ -116,7 +124,7 @@ class Peer:
             msg = "the connection has ended"
             raise ConnectionLost(msg, written=False)
         outgoing = self.outgoing
-        call = Call(self._loop.create_future(), outgoing.taken + outgoing.queued)
+        call = Call(self.loop.create_future(), outgoing.taken + outgoing.queued)
         call.number = number = self._calls.add(call)
         try:
             self._send(envelope.request_frame(self._calls.wire_id(number), method, params))
@@ -147,10 +155,7 @@ class Peer:
         self._calls.deadlines.watch(call, time.monotonic() + timeout)
 
     def withdraw(self, call: Call) -> bool:
-        """Take back a request that has not left, whose call then is to be failed or forgotten.
-
-        False if it is too late.
-        """
+        """Take back a request, whose call is to be failed or forgotten; False if it has left."""
         return not self.was_written(call) and self.outgoing.withdraw(call.position)
 
     def was_written(self, call: Call) -> bool:

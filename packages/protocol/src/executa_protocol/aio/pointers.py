@@ -4,15 +4,17 @@ How a file is opened and what is checked on it is the loader's business. The cal
 in flight meanwhile, so that its deadline and the end of the connection reach it.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw
 
 from executa_protocol.envelope import Message
 from executa_protocol.errors import PeerViolation
+
+if TYPE_CHECKING:
+    import asyncio
 
 LoadPointer = Callable[[Message], Awaitable[Message]]
 """Gives the response that a pointer frame stands for, read from its file. May raise anything."""
@@ -44,6 +46,8 @@ class Pointers:
         if self._load is None:
             settle(PeerViolation("the answer came by file, which was not offered"))
             return
+        import asyncio  # noqa: PLC0415 - plugins load no pointers, and may do without it
+
         call.by_file = True
         finishing = self._finish(self._load, pointer, settle)
         task = asyncio.get_running_loop().create_task(finishing)
@@ -54,6 +58,8 @@ class Pointers:
     async def _finish(
         self, load: LoadPointer, pointer: Message, settle: Callable[[Message | Exception], None]
     ) -> None:
+        import asyncio  # noqa: PLC0415 - as above
+
         try:
             message = await load(pointer)
         except asyncio.CancelledError:

@@ -5,20 +5,23 @@ that nothing can interrupt, so that closing lets go of the descriptor at once. W
 poll for pipes: there the read does hold the thread, until the other end closes.
 """
 
-import asyncio
 import os
 import select
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from executa_protocol.limits import READ_CHUNK
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Pump:
     """Owns `fd` and hands its bytes to `deliver` on the loop; no bytes mean its end."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, fd: int, deliver: Callable[[bytes], None]
+        self, loop: "asyncio.AbstractEventLoop", fd: int, deliver: Callable[[bytes], None]
     ) -> None:
         self._loop = loop
         self._fd = fd

@@ -4,9 +4,9 @@ Nothing that an owner does when it is told something may change what happens on 
 wire, so its faults end here, in the loop's exception handler.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -14,6 +14,9 @@ from executa_protocol.aio.handler import Diagnostic, Direction, Handler, Tap
 from executa_protocol.envelope import Message
 from executa_protocol.limits import DIAGNOSTIC_CHARS
 from executa_protocol.readings import Finding
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Reports:
@@ -24,9 +27,9 @@ class Reports:
 
     __slots__ = ("_handler", "_loop", "counts")
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, loop: "asyncio.AbstractEventLoop") -> None:
         self._handler = handler
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self.counts: Counter[str] = Counter()
 
     def report(self, kind: str, message: str, sample: bytes = b"") -> None:

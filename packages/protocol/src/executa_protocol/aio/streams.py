@@ -4,15 +4,19 @@ Reads whatever the descriptors are: pipes and sockets through the loop, files,
 terminals and the null device through a thread. Knows bytes, not lines.
 """
 
-import asyncio
 import os
+from typing import TYPE_CHECKING
 
 from executa_protocol.aio.fds import is_pollable
-from executa_protocol.aio.pump import Pump
-from executa_protocol.aio.transport import Receiver
 from executa_protocol.aio.writer import FdWriter
 from executa_protocol.errors import ConnectionLost
 from executa_protocol.limits import POLL_READS, READ_CHUNK, WRITE_QUEUE
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from executa_protocol.aio.pump import Pump
+    from executa_protocol.aio.transport import Receiver
 
 
 class FdTransport:
@@ -23,10 +27,10 @@ class FdTransport:
         read_fd: int,
         write_fd: int,
         *,
-        loop: asyncio.AbstractEventLoop | None = None,
+        loop: "asyncio.AbstractEventLoop | None" = None,
         write_limit: int = WRITE_QUEUE,
     ) -> None:
-        self._loop = loop or asyncio.get_running_loop()
+        self.loop = loop or _running_loop()
         self._fd = read_fd
         self._pollable = is_pollable(read_fd)
         if self._pollable:
@@ -36,7 +40,7 @@ class FdTransport:
         self._paused = False
         self._lost = False
         self.outgoing = FdWriter(
-            self._loop,
+            self.loop,
             write_fd,
             on_drained=self._drained,
             on_broken=self._write_broken,
@@ -61,16 +65,18 @@ class FdTransport:
     def withdraw(self, position: int) -> bool:
         return self.outgoing.withdraw(position)
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: "Receiver") -> None:
         if self._fd < 0:
             return
         self._receiver = receiver
         if not self._pollable:
-            self._pump = Pump(self._loop, self._fd, self._arrived)
+            from executa_protocol.aio.pump import Pump  # noqa: PLC0415 - pipes and sockets are usual
+
+            self._pump = Pump(self.loop, self._fd, self._arrived)
             if self._paused:
                 self._pump.pause()
         elif not self._paused:
-            self._loop.add_reader(self._fd, self._readable)
+            self.loop.add_reader(self._fd, self._readable)
 
     def poll(self) -> None:
         # A full read may have left some; a short one has not.
@@ -85,7 +91,7 @@ class FdTransport:
         if self._pump is not None:
             self._pump.pause()
         elif self._receiver is not None:
-            self._loop.remove_reader(self._fd)
+            self.loop.remove_reader(self._fd)
 
     def resume_reading(self) -> None:
         if not self._paused or self._fd < 0:
@@ -94,7 +100,7 @@ class FdTransport:
         if self._pump is not None:
             self._pump.resume()
         elif self._receiver is not None:
-            self._loop.add_reader(self._fd, self._readable)
+            self.loop.add_reader(self._fd, self._readable)
 
     def close_writing(self) -> None:
         self.outgoing.close_after_flush()
@@ -147,7 +153,7 @@ class FdTransport:
             self._pump.close()  # which owns the descriptor
         else:
             if self._is_reading() and self._pollable:
-                self._loop.remove_reader(self._fd)
+                self.loop.remove_reader(self._fd)
             os.close(self._fd)
         self._fd = -1
 
@@ -164,3 +170,9 @@ class FdTransport:
             return
         self._lost = True
         self._receiver.connection_lost(reason)
+
+
+def _running_loop() -> "asyncio.AbstractEventLoop":
+    import asyncio  # noqa: PLC0415 - a plugin that has a loop of its own does not load it
+
+    return asyncio.get_running_loop()

@@ -4,7 +4,10 @@ Above stands a `Receiver` (the peer), below a `Transport` (file descriptors or
 memory). Everything happens on one event loop; nothing here blocks.
 """
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Receiver(Protocol):
@@ -60,6 +63,11 @@ class Outgoing(Protocol):
 
 class Transport(Outgoing, Protocol):
     """What a peer needs of the bytes below it."""
+
+    @property
+    def loop(self) -> "asyncio.AbstractEventLoop":
+        """The loop that everything here happens on."""
+        ...
 
     @property
     def outgoing(self) -> Outgoing:

@@ -5,15 +5,17 @@ less than a call for each. When the pipe is full the rest waits for the loop to 
 that it is writable; how much may wait is the caller's `limit`.
 """
 
-import asyncio
 import errno
 import os
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from executa_protocol.aio.fds import is_pollable
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import READ_CHUNK, WRITE_HIGH_WATER, WRITE_LOW_WATER, WRITE_QUEUE
+
+if TYPE_CHECKING:
+    import asyncio
 
 _BATCH = 4 * READ_CHUNK
 """Bytes that are joined for one write: a pipe seldom takes more, and the rest is put back."""
@@ -46,7 +48,7 @@ class FdWriter:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        loop: "asyncio.AbstractEventLoop",
         fd: int,
         *,
         on_drained: Callable[[], None],
