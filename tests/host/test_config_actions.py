@@ -1,5 +1,6 @@
 """The tables [actions] and [serve] of a configuration file, and what is wrong with them."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ from executa_host.config_actions import ActionsConfig
 from executa_host.config_serve import ServeConfig, Tls
 from executa_protocol.errors import UsageError
 from tests.host.config_files import faults_of, read
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_an_empty_file_means_the_defaults_of_the_engine(tmp_path: Path) -> None:
@@ -187,3 +190,13 @@ def test_a_certificate_that_is_none_is_a_sentence_with_its_files(tmp_path: Path)
     assert tls is not None
     with pytest.raises(UsageError, match=r"cert\.pem"):
         tls.context()
+
+
+def test_what_is_commented_out_in_the_example_may_stand_there(tmp_path: Path) -> None:
+    text = (EXAMPLES / "host.toml").read_text(encoding="utf-8")
+    plain = re.sub(r"^# (?=(?:\w+|\"\*\") = |\[)", "", text, flags=re.MULTILINE)
+    faults = faults_of(
+        tmp_path, plain, NOTEBOOK_API_KEY="value", CALLBACK_KEY="shared", OTHER_KEY="value"
+    )
+    assert {path for path in faults if "file" not in faults[path]} == set()
+    assert {"serve.tls_certificate", 'actions.callbacks.secrets."*"'} <= set(faults)
