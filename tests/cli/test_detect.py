@@ -74,6 +74,14 @@ def test_a_source_that_reads_as_a_plugin_is_found_when_nothing_else_is(tmp_path:
         find_plugin([str(folder)])
 
 
+def test_a_folder_above_plugins_names_those_below(tmp_path: Path) -> None:
+    _folder(
+        tmp_path, **{"tea/plugin__py": "", "cake/executa__json": '{"command": "x"}', "no/x": ""}
+    )
+    with pytest.raises(exits.Stop, match="There are plugins in cake, tea"):
+        find_plugin([str(tmp_path)])
+
+
 def test_a_path_that_is_nearly_right_is_asked_about(tmp_path: Path) -> None:
     (tmp_path / "notebook").mkdir()
     with pytest.raises(exits.Stop, match=r"Did you mean .*notebook"):

@@ -84,8 +84,8 @@ def _commands(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from _commands(app[name], (*path, name))
 
 
-_OTHERS = {entry.name for entry in entry_points(group=COMMANDS)} | {"actions", "sessions", "keys"}
-"""Commands that describe their options elsewhere, or whose options speak for themselves."""
+_OTHERS = {entry.name for entry in entry_points(group=COMMANDS)}
+"""Commands of other distributions, which describe their options in docstrings."""
 
 
 def test_every_command_and_option_says_what_it_is_for() -> None:
@@ -202,6 +202,7 @@ def test_bash_completes_commands_options_and_methods(bash_script: Path) -> None:
     assert "--no-sampling" in _tab(bash_script, "invoke", "--no")
     assert "create" in _tab(bash_script, "keys", "c")
     assert "storage/get" in _tab(bash_script, "why", "storage/")
+    assert _tab(bash_script, "describe", "examples/noteb") == ["examples/notebook/"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

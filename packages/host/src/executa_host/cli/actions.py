@@ -42,14 +42,14 @@ Content = Annotated[
 def list_actions(
     *,
     state: Annotated[tuple[ActionState, ...], Parameter(help="Only in one of these.")] = (),
-    capability: str = "",
-    session: str = "",
-    principal: str = "",
-    transaction: str = "",
+    capability: Annotated[str, Parameter(help="Only calls of this, PLUGIN.TOOL.")] = "",
+    session: Annotated[str, Parameter(help="Only of this session.")] = "",
+    principal: Annotated[str, Parameter(help="Only of whoever submitted them.")] = "",
+    transaction: Annotated[str, Parameter(help="Only of this transaction.")] = "",
     approval: Annotated[
         ApprovalStatus | None, Parameter(help="Only with an approval in this status.")
     ] = None,
-    tenant: str = "",
+    tenant: Annotated[str, Parameter(help="Whose, for keys that may see all.")] = "",
     limit: Annotated[int, Parameter(help="1 to 1,000.")] = 100,
     cursor: Annotated[str, Parameter(help="Go on after a page.")] = "",
     remote: Remote = HERE,
@@ -107,7 +107,9 @@ def submit(
     capability: Annotated[str, Parameter(help="What to call, PLUGIN.TOOL.")],
     *,
     input: Annotated[str, Parameter(help="Input as JSON, @FILE, or - for stdin.")] = "{}",  # noqa: A002
-    mode: Mode = Mode.ASYNC,
+    mode: Annotated[
+        Mode, Parameter(help="Whether its result is waited for, and how.")
+    ] = Mode.ASYNC,
     idempotency_key: Annotated[str, Parameter(help="Again with this key: the same action.")] = "",
     session: Annotated[str, Parameter(help="The session that it belongs to.")] = "",
     carried: Carried = NOTHING,

@@ -27,6 +27,8 @@ _SLOW: Final = frozenset({"uv", "uvx", "npx", "npm", "go", "docker", "pipx"})
 """Commands that may fetch or build before the plugin can answer."""
 
 _NODE: Final = (".js", ".mjs", ".cjs")
+_LOOKED_AT: Final = 200
+_NAMED: Final = 5
 _REQUIREMENT: Final = re.compile(r"[\w.-]+")
 
 
@@ -79,10 +81,7 @@ def _found(words: Sequence[str]) -> Found:
 
 
 def _in_folder(folder: Path) -> Found:
-    looks = (
-        _executa_json, _pyproject, _plugin_file, _package_json, _go_mod, _bin, _sources,
-    )  # fmt: skip
-    for look in looks:
+    for look in _LOOKS:
         found = look(folder)
         if len(found) == 1:
             return found[0]
@@ -93,9 +92,22 @@ def _in_folder(folder: Path) -> Found:
     msg = (
         f"no plugin found in {folder}: there is no executa.json, no script in pyproject.toml, "
         "no plugin.py, no package.json with bin or main, no go.mod, no program in bin/ and no "
-        "source that reads as a plugin; name its command after --"
+        f"source that reads as a plugin; name its command after --. {_below(folder)}"
     )
-    raise exits.Stop(msg, exits.USAGE)
+    raise exits.Stop(msg.strip(), exits.USAGE)
+
+
+def _below(folder: Path) -> str:
+    """The folders in this one that hold plugins, for someone who stands above them."""
+    found: list[str] = []
+    for each in sorted(path for path in folder.iterdir() if path.is_dir())[:_LOOKED_AT]:
+        try:
+            if any(look(each) for look in _LOOKS):
+                found.append(each.name)
+        except exits.Stop:
+            continue
+    more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"There are plugins in {', '.join(found[:_NAMED])}{more}" if found else ""
 
 
 def _executa_json(folder: Path) -> list[Found]:
@@ -263,3 +275,15 @@ def _name_of(words: Sequence[str]) -> str:
 def _plain(name: str) -> str:
     """A name without what separates a plugin from its tool."""
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in name.lstrip("@")).strip("-")
+
+
+_LOOKS: Final = (
+    _executa_json,
+    _pyproject,
+    _plugin_file,
+    _package_json,
+    _go_mod,
+    _bin,
+    _sources,
+)
+"""Where a folder's plugin may be, in the field's order."""

@@ -30,7 +30,7 @@ _DAY: Final = 86_400.0
 def create(
     principal: Annotated[str, Parameter(help="For whom the key speaks.")],
     *,
-    tenant: str = "default",
+    tenant: Annotated[str, Parameter(help="Whose work it sees.")] = "default",
     user: Annotated[str, Parameter(help="Whose plugins run for it.")] = "local",
     scope: Annotated[
         tuple[str, ...],

@@ -28,12 +28,31 @@ T = TypeVar("T")
 
 Words = Annotated[
     str,
-    Parameter(help="The plugin: its folder, its file, or its command after --. Default: here."),
+    Parameter(
+        help="The plugin: its folder, its file, or its command after --. Default: here.",
+        completer=lambda context: paths_like(context.incomplete),
+    ),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 Timeout = Annotated[float, Parameter(help="Seconds to wait, a start included.")]
 
 DEFAULT_TIMEOUT: Final = 120.0
+
+
+def paths_like(text: str) -> list[str]:
+    """The files and folders that a shell may complete `text` to."""
+    folder, _, name = text.rpartition("/")
+    start = f"{folder}/" if "/" in text else ""
+    try:
+        found = sorted(Path(start or ".").iterdir())
+    except OSError:
+        return []
+    hidden = name.startswith(".")
+    return [
+        f"{start}{path.name}{'/' * path.is_dir()}"
+        for path in found
+        if path.name.startswith(name) and (hidden or not path.name.startswith("."))
+    ]
 
 
 def describe(

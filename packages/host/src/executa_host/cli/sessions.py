@@ -31,7 +31,7 @@ def list_sessions(
     *,
     state: Annotated[tuple[SessionState, ...], Parameter(help="Only in one of these.")] = (),
     principal: Annotated[str, Parameter(help="Either party.")] = "",
-    tenant: str = "",
+    tenant: Annotated[str, Parameter(help="Whose, for keys that may see all.")] = "",
     limit: Annotated[int, Parameter(help="1 to 1,000.")] = 100,
     cursor: Annotated[str, Parameter(help="Go on after a page.")] = "",
     remote: Remote = HERE,
@@ -66,7 +66,7 @@ def show(session: Session, *, remote: Remote = HERE) -> int:
 def open_session(
     responder: Annotated[str, Parameter(help="The other principal.")],
     *,
-    label: str = "",
+    label: Annotated[str, Parameter(help="What it is about, for the list.")] = "",
     token_file: TokenFile = None,
     remote: Remote = HERE,
 ) -> int:

@@ -7,6 +7,7 @@ ends the whole, as SIGTERM and SIGHUP always do.
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -73,6 +74,9 @@ class Loop:
 
     @contextmanager
     def _signals(self) -> Generator[None]:
+        if sys.platform == "win32":  # whose loops take no handlers: Ctrl-C ends the whole
+            yield
+            return
         loop = asyncio.get_running_loop()
         handlers: dict[int, Callable[[], None]] = {
             signal.SIGINT: self._interrupt,

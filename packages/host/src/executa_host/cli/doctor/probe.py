@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator
 from typing import Final
 
@@ -102,5 +103,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
