@@ -142,18 +142,22 @@ class Recorder:
         return time.monotonic() - self._began, time.time()
 
     def put(self, size: int, item: _Item) -> None:
-        """Let the thread write something of about `size` bytes."""
+        """Let the thread write something of about `size` bytes; of 0 it is never dropped."""
         with self._changed:
             if self._closed or self.fault:
                 return
-            if self._waiting and self._waiting + size > QUEUE_BYTES:
-                self._changed.wait_for(lambda: self._waiting + size <= QUEUE_BYTES, ROOM_WAIT)
-                if self._waiting and self._waiting + size > QUEUE_BYTES:
+            if size and not self._has_room(size):
+                if not self._dropped:  # a disk that stands still is waited for once
+                    self._changed.wait_for(lambda: self._has_room(size), ROOM_WAIT)
+                if not self._has_room(size):
                     self._dropped += 1
                     return
             self._queue.append((size, item))
             self._waiting += size
             self._changed.notify_all()
+
+    def _has_room(self, size: int) -> bool:
+        return not self._waiting or self._waiting + size <= QUEUE_BYTES
 
     # --- The end -----------------------------------------------------------------------------
 
