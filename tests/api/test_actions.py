@@ -49,6 +49,27 @@ async def test_what_is_not_there_or_not_ones_own_reads_as_unknown(rig: Rig) -> N
     assert refused.value.code == "UNKNOWN_ACTION"
 
 
+async def test_an_idempotency_key_may_come_in_its_header(rig: Rig) -> None:
+    key, url = rig.key(), f"{rig.url}/v1/actions"
+    body: dict[str, str] = {"capability": "notebook.recall"}
+    told: list[str] = []
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+        for header, member in (("k", None), ('"k"', None), ("k", "k"), (None, "k")):
+            headers = {} if header is None else {"Idempotency-Key": header}
+            given = body if member is None else body | {"idempotency_key": member}
+            async with session.post(url, json=given, headers=headers) as response:
+                assert response.status == 202
+                told.append((await response.json())["action"]["action_id"])
+                assert ("Idempotency-Replayed" in response.headers) is (len(told) > 1)
+        wrong = {"Idempotency-Key": "other"}
+        async with session.post(
+            url, json=body | {"idempotency_key": "k"}, headers=wrong
+        ) as refused:
+            assert refused.status == 400
+            assert (await refused.json())["error"]["path"] == "$.idempotency_key"
+    assert told == [told[0]] * 4
+
+
 async def test_a_sync_action_answers_with_its_result(rig: Rig) -> None:
     client = rig.client()
     action_id = (await client.submit("notebook.recall", idempotency_key="k")).action.action_id

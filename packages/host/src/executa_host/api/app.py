@@ -18,7 +18,7 @@ from executa_host.api.endpoint import BASE, Endpoint, full_path
 from executa_host.api.health import HealthHandlers
 from executa_host.api.openapi import document
 from executa_host.api.plugins import PluginHandlers, PluginHost
-from executa_host.api.reading import read_body, read_query
+from executa_host.api.reading import read_body, read_query, with_key
 from executa_host.api.refusal import answer, refusals
 from executa_host.api.routes import ENDPOINTS
 from executa_host.api.sessions import SessionHandlers
@@ -88,6 +88,7 @@ def _door(
         body = None
         if endpoint.body is not None:
             body = await read_body(request, endpoint.body, endpoint.most, pace.body)
+            body = with_key(request, body) if endpoint.keyed else body
         visit = Visit(
             request=request,
             caller=caller,

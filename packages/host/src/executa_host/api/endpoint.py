@@ -18,7 +18,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     `scope` is what a key needs; None lets everybody in, also without a key. `statuses` are
     those of success, all with the same `answer`. `stream`: the answer can also be a stream
-    of server-sent events. `most` bounds the body.
+    of server-sent events. `keyed`: the header `Idempotency-Key` stands for the member of the
+    body. `most` bounds the body.
     """
 
     method: Literal["GET", "POST"]
@@ -33,6 +34,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     statuses: tuple[int, ...] = (200,)
     refusals: tuple[int, ...] = ()
     stream: bool = False
+    keyed: bool = False
     most: int = BODY_BYTES
 
 

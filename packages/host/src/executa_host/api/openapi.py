@@ -13,9 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from executa_host.api.endpoint import BASE, Endpoint, full_path
+from executa_host.api.reading import IDEMPOTENCY_KEY
 from executa_host.api.refusal import ErrorAnswer
 from executa_host.api.routes import ENDPOINTS
 from executa_protocol.actions import UNKNOWN
+from executa_protocol.limits import IDEMPOTENCY_KEY_CHARS
 
 _REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"
@@ -130,6 +132,11 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     if endpoint.stream:
         text = "Where a stream goes on: the id of the last event that was taken."
         header = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}}
+        found.append({**header, "description": text})
+    if endpoint.keyed:
+        text = "The same as `idempotency_key` in the body, for clients that send it here."
+        schema = {"type": "string", "maxLength": IDEMPOTENCY_KEY_CHARS}
+        header = {"name": IDEMPOTENCY_KEY, "in": "header", "schema": schema}
         found.append({**header, "description": text})
     return found
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from aiohttp import web
-from msgspec import Raw, Struct, inspect
+from msgspec import Raw, Struct, inspect, structs
 
 from executa_host.actions.faults import Code
 from executa_host.api.refusal import ApiCode, Refusal, invalid
@@ -21,6 +21,10 @@ from executa_protocol.errors import DecodeFailure
 
 T = TypeVar("T", bound=Struct)
 
+IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+"""The header that clients and proxies know for what is `idempotency_key` in a body."""
+
+_KEY: Final = "idempotency_key"
 _JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json", re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
@@ -47,6 +51,22 @@ async def read_body(request: web.Request, kind: type[T], most: int, seconds: flo
         raise _told(str(fault), fault.path, "$") from None
     _check_objects(body, "$")
     return body
+
+
+def with_key(request: web.Request, body: T) -> T:
+    """The body with the idempotency key of the header. Raises `Refusal` if it has another one.
+
+    The header may be a structured string, in quotes, or plain text.
+    """
+    given = request.headers.getall(IDEMPOTENCY_KEY, [])
+    if not given:
+        return body
+    key = given[0].strip()
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if len(given) > 1 or getattr(body, _KEY) not in ("", key):
+        raise invalid(f"another key than in the header {IDEMPOTENCY_KEY}", f"$.{_KEY}")
+    return structs.replace(body, **{_KEY: key})
 
 
 async def _bytes(request: web.Request, most: int, seconds: float) -> bytes:

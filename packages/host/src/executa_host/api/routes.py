@@ -146,6 +146,7 @@ _ACTIONS: Final = (
         answer=shapes.SubmitAnswer,
         statuses=(200, 202),
         refusals=(404, 409, 410, 503),
+        keyed=True,
         most=SUBMIT_BYTES,
     ),
     Endpoint(
@@ -216,6 +217,7 @@ _ACTIONS: Final = (
         answer=shapes.SubmitAnswer,
         statuses=(200, 202),
         refusals=(404, 409, 410, 503),
+        keyed=True,
     ),
 )
 
