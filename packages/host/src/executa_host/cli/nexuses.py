@@ -122,7 +122,10 @@ async def _own_process(faults: str, settings: Mapping[str, Any]) -> AsyncGenerat
         if settings:
             words += ["--config", str(_written(Path(folder, "settings.json"), settings))]
         stub = await asyncio.create_subprocess_exec(
-            *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C may cancel one call, and must not end nexus
         )
         try:
             yield await _address(stub)

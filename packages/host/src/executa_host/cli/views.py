@@ -4,7 +4,11 @@ Lines rather than tables where text is long, so that a narrow terminal shows all
 comes from a plugin is shown without control characters and never read as markup.
 """
 
+import os
+import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Raw
@@ -20,6 +24,13 @@ from executa_protocol.manifest import Manifest, Parameter, Tool
 
 _VERDICTS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("open", "dim")}
 _STEP_WIDTH: Final = 11
+
+
+def typed(command: Sequence[str]) -> str:
+    """A command as one would type it here."""
+    here = f"{Path.cwd()}{os.sep}"
+    words = [Path(word).name if word == sys.executable else word for word in command]
+    return shlex.join(word.removeprefix(here) for word in words)
 
 
 def show_manifest(console: Console, manifest: Manifest) -> None:

@@ -21,6 +21,7 @@ from executa_host.cli.nexus_options import DEFAULT, NexusOptions, open_host
 from executa_host.cli.oneshot import Json, Words
 from executa_host.cli.recording import Record
 from executa_host.cli.running import run
+from executa_host.cli.views import typed
 from executa_host.spec import PluginSpec
 
 
@@ -48,6 +49,7 @@ def dev(
             commands = Commands(session, show)
             terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
             async with _watching(session, () if no_watch else plugin or (".",)):
+                show.hint(typed(spec.command))
                 if not await session.start() and not terminal:
                     return exits.BROKEN
                 lines: Lines = PipedLines()

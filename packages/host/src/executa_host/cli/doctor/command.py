@@ -1,10 +1,5 @@
 """`executa doctor`: the command, and how its checks are shown."""
 
-import os
-import shlex
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -25,6 +20,7 @@ from executa_host.cli.oneshot import Json, Words
 from executa_host.cli.output import Screen, write_json
 from executa_host.cli.recording import Record
 from executa_host.cli.running import run
+from executa_host.cli.views import typed
 from executa_host.cli.working import working
 from executa_host.patience import Patience
 
@@ -67,7 +63,7 @@ def doctor(
         wanted = Wanted(tool, read_arguments(args), not no_invoke, timeout)
         spec = options.equip(find_plugin(plugin))
         show = _Show(json=json)
-        show.check(Check("command", "ok", _short(spec.command)))
+        show.check(Check("command", "ok", typed(spec.command)))
         waits = _scaled(patience)
 
         async def examine() -> str:
@@ -84,16 +80,6 @@ def doctor(
 
         name = run(examine())
     return show.end(name)
-
-
-def _short(command: Sequence[str]) -> str:
-    """The command as one would type it here."""
-    here = Path.cwd()
-    words = [Path(word).name if word == sys.executable else word for word in command]
-    return shlex.join(
-        str(Path(word).relative_to(here)) if word.startswith(f"{here}{os.sep}") else word
-        for word in words
-    )
 
 
 def _scaled(factor: float) -> Patience:
