@@ -52,6 +52,15 @@ _SPELLINGS: Final = {
 """How metadata older than SPDX expressions names the same licences."""
 
 
+_OLDEST: Final = {
+    "python_version": "3.11",
+    "python_full_version": "3.11.0",
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+}
+"""Where the most is needed; everywhere else it is the same or less."""
+
+
 class LicenceError(ValueError):
     """A dependency's licence is unknown or not accepted."""
 
@@ -96,8 +105,7 @@ def _closure(name: str, extra: str) -> set[str]:
         for line in metadata.requires(current) or []:
             requirement = Requirement(line)
             each = _normal(requirement.name)
-            # Elsewhere than here, the same or fewer are needed.
-            if requirement.marker and not requirement.marker.evaluate({"extra": wanted}):
+            if requirement.marker and not requirement.marker.evaluate({**_OLDEST, "extra": wanted}):
                 continue
             if each not in found:
                 found.add(each)

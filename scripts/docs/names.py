@@ -7,6 +7,7 @@ modules that are not listed, may change at any time.
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,25 +19,25 @@ import executa_protocol
 from scripts.docs.limits import texts_of
 from scripts.docs.markdown import code, page, paragraphs, prose, table
 
-PACKAGES: Final = (
-    "executa_sdk",
-    "executa_sdk.testing",
-    "executa_host",
-    "executa_host.config",
-    "executa_host.client",
-    "executa_host.actions",
-    "executa_host.actions.engine",
-    "executa_host.actions.sqlite",
-    "executa_host.keys",
-    "executa_host.observe.logs",
-    "executa_host.observe.metrics",
-    "executa_host.observe.spans",
-    "executa_host.transcripts.recorder",
-    "executa_nexus_stub",
-    "executa_nexus_stub.faults",
-    "executa_nexus_stub.grants",
-)
-"""Packages and modules whose names are public, with every name explained."""
+PACKAGES: Final[dict[str, tuple[str, ...]]] = {
+    "executa_sdk": (),
+    "executa_sdk.testing": (),
+    "executa_host": (),
+    "executa_host.config": (),
+    "executa_host.client": (),
+    "executa_host.actions": (),
+    "executa_host.actions.engine": ("Engine",),
+    "executa_host.actions.sqlite": (),
+    "executa_host.keys": ("Key", "KeyFile", "keys_beside"),
+    "executa_host.observe.logs": ("EventLog", "log_to", "stop_logging"),
+    "executa_host.observe.metrics": ("Metrics", "serve_metrics"),
+    "executa_host.observe.spans": ("Spans",),
+    "executa_host.transcripts.recorder": ("Recorder",),
+    "executa_nexus_stub": (),
+    "executa_nexus_stub.faults": (),
+    "executa_nexus_stub.grants": (),
+}
+"""Packages and modules with public names: these, or all of them. Every name is explained."""
 
 PROTOCOL: Final = "executa_protocol"
 """Its modules are public as they are: whoever speaks the wire needs their parts."""
@@ -82,8 +83,8 @@ def protocol_modules() -> Iterator[ModuleType]:
 
 
 def names_of(module: ModuleType) -> list[str]:
-    """The public names of a package or module: those of its `__all__`, else its own."""
-    named: list[str] | None = getattr(module, "__all__", None)
+    """The public names of a package or module: as listed, those of its `__all__`, else its own."""
+    named = PACKAGES.get(module.__name__) or getattr(module, "__all__", None)
     return own_names(module) if named is None else sorted(named)
 
 
@@ -122,7 +123,9 @@ def _package(package: ModuleType) -> list[str]:
         # Not `python`, which is what runs or compiles: a signature is neither.
         lines += ["```py", _signature(name, value), "```", ""]
         lines += paragraphs(_own_doc(value))
-        if isinstance(value, type):
+        if isinstance(value, type) and issubclass(value, Enum):
+            lines += [f"One of {', '.join(code(each.name) for each in value)}.", ""]
+        elif isinstance(value, type):
             lines += _methods(value)
     if constants:
         lines += ["### Constants", ""]
@@ -176,7 +179,7 @@ def _own_doc(value: Any) -> str:
 
 def _signature(name: str, value: Any) -> str:
     """How it is called. Defaults and annotations are written as in the source."""
-    if isinstance(value, type) and issubclass(value, BaseException):
+    if isinstance(value, type) and issubclass(value, BaseException | Enum):
         return f"class {name}({', '.join(base.__name__ for base in value.__bases__)})"
     if isinstance(value, type) and issubclass(value, Struct):
         return f"class {name}({', '.join(value.__struct_fields__)})"

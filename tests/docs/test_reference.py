@@ -42,7 +42,7 @@ def _page(name: str) -> str:
 
 
 def test_every_generated_page_is_current() -> None:
-    # What is needed to run differs a little between platforms and versions of Python.
+    # What is installed differs a little between platforms and versions of Python.
     found = [name for name in stale() if name != LICENCES]
 
     assert not found, "run `make reference`"
