@@ -140,8 +140,8 @@ class Adapter:
                 answer = await self.give("hello", adapter=VERSION, **members).answer()
                 told = msgspec.convert(answer, Told)
         except (AdapterLost, HostFailure, TimeoutError, msgspec.DecodeError) as fault:
-            why = str(fault) or f"no answer within {seconds:g} s"
-            msg = f"the adapter does not answer hello: {why}{self._last_words()}"
+            why = str(fault) or f"no answer within {seconds:g} s{self._last_words()}"
+            msg = f"the adapter does not answer hello: {why}"
             raise UsageError(msg) from None
         if told.adapter != VERSION:
             msg = f"the adapter speaks version {told.adapter} of its protocol, the kit {VERSION}"

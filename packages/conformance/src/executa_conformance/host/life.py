@@ -239,7 +239,7 @@ class Life:
                 self.signals.append((number, time.monotonic()))
                 self._actor.evidence.tell(f"the plugin got signal {number}")
             self._moved.set()
-        if self.rest:
+        if self.rest and self.ended_at is not None:
             before = len(self._lookout.sightings)
             self._lookout.ended_within(self.rest)
             self._actor.sightings += self._lookout.sightings[before:]

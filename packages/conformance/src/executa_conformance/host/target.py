@@ -75,7 +75,9 @@ def check_host(command: Sequence[str], *, hurry: bool = False) -> Work:
     """
     pace = {name: seconds / 10 for name, seconds in PACE.items()} if hurry else None
 
-    async def work(found: tuple[Check, ...], patience: Patience, jobs: int, told: Told | None) -> Ran:
+    async def work(
+        found: tuple[Check, ...], patience: Patience, jobs: int, told: Told | None
+    ) -> Ran:
         async with open_host(command, patience, pace) as target:
             results = await run_checks(found, target, patience=patience, jobs=jobs, told=told)
             about = target.around.told

@@ -49,6 +49,7 @@ SERVES: Final = (
     "progress",
     "users",
     "apps",
+    "env",
     "hide_env",
 )
 """What the kit may check of this host."""

@@ -14,7 +14,8 @@ import msgspec
 from executa_conformance.host.actor import Actor
 from executa_conformance.host.life import Life, Request
 from executa_conformance.host.scene import HostScene
-from executa_conformance.reading import expect
+from executa_conformance.model import NotApplicable
+from executa_conformance.reading import expect, members
 from executa_conformance.registry import check
 from executa_protocol.limits import KIB, MAX_FILE_TRANSPORT
 
@@ -22,7 +23,14 @@ host = partial(check, role="host")
 
 
 def room(life: Life) -> Path:
-    """The plugin's temporary directory. Raises `NotMet` if it has none."""
+    """The plugin's temporary directory.
+
+    Raises `NotApplicable` if the host did not offer file transport, `NotMet` if there is none.
+    """
+    asked = [one.params for one in life.requests if one.method == "initialize"]
+    offer = members(members(asked[0] if asked else None).get("capabilities"))
+    if offer.get("fileTransport") is not True:
+        raise NotApplicable("the host does not offer fileTransport")
     path = life.who["env"].get("TMPDIR", "")
     expect(bool(path), "the plugin has no TMPDIR")
     return Path(path)

@@ -19,9 +19,11 @@ SAMPLE = {
 
 
 async def offered(scene: HostScene) -> Request:
-    """The host's initialize."""
+    """The host's initialize. Raises `NotMet` if it sends none."""
     actor = await scene.plugin()
-    return next(one for one in actor.life.requests if one.method == "initialize")
+    found = [one for one in actor.life.requests if one.method == "initialize"]
+    expect(bool(found), "the host sends no initialize")
+    return found[0]
 
 
 async def falls_back(scene: HostScene, handler: Handler, seconds: float = 0.0) -> Actor:
