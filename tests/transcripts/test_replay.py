@@ -195,3 +195,40 @@ def test_a_command_that_exits_at_once_is_a_broken_plugin(demo_transcript: Path) 
     report = replay(demo_transcript, "--plugin notebook", words=words)
     assert report["code"] == 3
     assert "no config" in report["error"]["message"]
+
+
+# --- Response files ------------------------------------------------------------------------------
+
+BIG = """
+from executa_sdk import Plugin
+plugin = Plugin("big", "1.0.0")
+
+@plugin.tool
+def big(n: int) -> str:
+    "A text of n characters."
+    return "x" * n + {last!r}
+
+plugin.run()
+"""
+
+
+async def test_large_results_by_file_are_recorded_compared_and_played(tmp_path: Path) -> None:
+    same, other = tmp_path / "same.py", tmp_path / "other.py"
+    same.write_text(BIG.format(last="x"))
+    other.write_text(BIG.format(last="y"))
+    path = tmp_path / "t.jsonl"
+    recorder = Recorder(path)
+    async with Host(NexusStub(), recorder=recorder) as host:
+        host.add(PluginSpec(name="big", command=(sys.executable, str(same))))
+        await host.invoke("big", "big", {"n": 700_000})
+    recorder.close()
+    assert '"file":true' in path.read_text()
+    assert replay(path, words=(sys.executable, str(same)))["code"] == 0
+    report = replay(path, words=(sys.executable, str(other)))
+    assert report["code"] == 1
+    assert report["difference"]["frame"] == "response file of invoke"
+    assert report["difference"]["path"] == "result.data"
+    done = executa("replay", str(path), "--", sys.executable, str(other))
+    assert len(done.stdout) < 2000
+    assert 'xxxy"' in done.stdout
+    assert executa("replay", str(path), "--side", "plugin").returncode == 0

@@ -17,7 +17,7 @@ from executa_host.replaying.as_host import Played, play_host
 from executa_host.replaying.as_plugin import Report
 from executa_host.replaying.comparing import MISSING
 from executa_host.replaying.launches import Launch, launches_of, plugin_of
-from executa_host.replaying.player import sentence
+from executa_host.replaying.verdicts import sentence
 from executa_host.transcripts.reading import Transcript, read_transcript
 from executa_protocol import codec
 from executa_protocol.errors import UsageError

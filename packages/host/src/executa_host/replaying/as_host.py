@@ -13,7 +13,8 @@ from executa_host.process import ChildProcess, spawn
 from executa_host.rate import RateLimit
 from executa_host.replaying.comparing import MISSING, Difference
 from executa_host.replaying.launches import Launch
-from executa_host.replaying.player import Player, Verdict
+from executa_host.replaying.player import Player
+from executa_host.replaying.verdicts import Verdict
 from executa_host.replaying.wire import Wire
 from executa_host.spec import PluginSpec, build_env
 from executa_host.stderr import StderrLog

@@ -7,24 +7,31 @@ recorded launch.
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from executa_host.replaying.comparing import MISSING, Difference
 from executa_host.replaying.launches import Launch
-from executa_host.replaying.player import Player, Verdict, sentence
+from executa_host.replaying.player import Player
+from executa_host.replaying.verdicts import Verdict, sentence
 from executa_host.replaying.wire import Wire
 from executa_host.transcripts.frames import invoke_named
+from executa_protocol import codec
 from executa_protocol.errors import UsageError
+from executa_protocol.transcript import Frame
 
 SAYS: Final = "executa replay:"
 WAITS_FOR_CANCEL: Final = f"{SAYS} waits for the cancellation of "
 DONE: Final = f"{SAYS} everything is played"
 DIFFERS: Final = f"{SAYS} a difference: "
+
+_POINTERS: Final = (b"__file_transport", b"__trans_file__")
 
 REPORT_BYTES: Final = 4000
 """Of a value in a report; what is longer is cut."""
@@ -87,9 +94,10 @@ def leave(launch: Launch, report: Report) -> int:
 
 async def _play(player: Player, wire: Wire, timeout: float) -> Verdict | None:
     said = False
+    files = _Files(player.launch)
     while True:
         for line in player.due():
-            wire.send(line)
+            wire.send(files.filled(line))
         step = player.waiting
         if step is None and not said:
             said = True
@@ -111,6 +119,33 @@ async def _play(player: Player, wire: Wire, timeout: float) -> Verdict | None:
             return answer
         if answer is not None:
             wire.send(answer)
+
+
+class _Files:
+    """The response files of a launch, written again where the host lets them be (R-12)."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._contents: list[bytes] = []
+        for line in launch.frames:
+            frame = line.event
+            if isinstance(frame, Frame) and frame.file and isinstance(frame.line, Raw):
+                self._contents.append(bytes(frame.line))
+
+    def filled(self, line: bytes) -> bytes:
+        """A line whose pointer, if it has one, names a file that is there."""
+        if not self._contents or not any(name in line for name in _POINTERS):
+            return line
+        members = msgspec.json.decode(line, type=dict[str, Raw])
+        pointer = next((name for name in members if name.encode() in _POINTERS), None)
+        if pointer is None:
+            return line
+        content = msgspec.json.decode(self._contents.pop(0), type=dict[str, Raw])
+        content["id"] = members["id"]
+        fd, path = tempfile.mkstemp(prefix="replayed-", suffix=".json")
+        with os.fdopen(fd, "wb") as file:
+            file.write(codec.encode(content))
+        members[pointer] = Raw(codec.encode(path))
+        return codec.encode(members) + b"\n"
 
 
 def _own_wire() -> Wire:

@@ -5,7 +5,6 @@ been said again; in which order it says these is its own business. Every line of
 must be one of the recorded ones, and is told from it by the first difference.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
@@ -15,6 +14,7 @@ from msgspec import Raw, Struct, UnsetType
 
 from executa_host.replaying.comparing import MISSING, Comparison, Difference, Names, Side
 from executa_host.replaying.launches import Launch
+from executa_host.replaying.verdicts import Verdict
 from executa_host.transcripts.frames import invoke_named
 from executa_host.transcripts.reading import Line
 from executa_protocol import codec
@@ -46,17 +46,6 @@ class Step(Struct):
             tool = f" {self.tool}" if self.tool else ""
             return f"answer to {self.frame.method or 'a request'}{tool}"
         return f"{self.frame.kind} {self.frame.method} {self.tool}".strip()
-
-
-class Verdict(Struct, frozen=True):
-    """The first difference of a launch, and at which frame: `row` of the transcript, 0 for none."""
-
-    launch: int
-    row: int
-    frame: str
-    difference: Difference
-    got: Any = MISSING
-    """The whole frame in which it is."""
 
 
 class Player:
@@ -278,22 +267,3 @@ def _at(value: Any, *path: str) -> Any:
 def _moved(digits: bytes, shift: float) -> bytes:
     unit = 1000 if len(digits) > 10 else 1
     return str(int(digits) + int(shift * unit)).encode()
-
-
-def sentence(verdict: Verdict, most: int = 400) -> str:
-    """A difference for a person."""
-    found = verdict.difference
-    where = f"line {verdict.row}" if verdict.row else "after the last line"
-    path = f"\n  at       {found.path}" if found.path else ""
-    whole = f"\n  in       {_words(verdict.got, most)}" if verdict.got is not MISSING else ""
-    return (
-        f"launch {verdict.launch}, {verdict.frame} ({where}):{path}"
-        f"\n  expected {_words(found.expected, most)}\n  got      {_words(found.got, most)}{whole}"
-    )
-
-
-def _words(value: Any, most: int) -> str:
-    if value is MISSING:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
