@@ -2,7 +2,7 @@
 # and with --locked, so that what runs is what uv.lock names. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types reference docs dist release bench crash fuzz fuzz-short
+.PHONY: help demo test lint format types reference docs dist release bench crash fuzz fuzz-short report
 
 # An environment activated in the caller's shell is not this project's: uv would warn and ignore it.
 unexport VIRTUAL_ENV
@@ -58,8 +58,8 @@ release: ## Give the unreleased changes a version: make release VERSION=1.2.3
 	$(run) python scripts/release.py $(VERSION)
 
 bench: ## Run the benchmarks; they check every answer and print medians and spread
-	@echo '== bench: every suite of python -m benchmarks'
-	$(run) python -m benchmarks run
+	@echo '== bench: every suite of python -m benchmarks, beside other implementations'
+	$(run) --extra bench python -m benchmarks run
 
 crash: ## Kill an engine of durable actions 500 times, and look for what was lost
 	@echo '== crash: SIGKILL at every named point and at random; findings must be 0'
@@ -76,3 +76,7 @@ fuzz-short: ## The same with 6,000 cases; says so where Atheris cannot be instal
 	else \
 		echo 'left out: Atheris cannot be installed on this machine'; \
 	fi
+
+report: ## Check the plugin pool of anna-app-runtime-local, and write the report into docs/conformance/
+	@echo '== report: executa check host on a host that is not ours'
+	$(run) python -m scripts.conformance_report

@@ -17,7 +17,11 @@ from benchmarks.scale import SEED, Scale
 
 STANDARD_OUTPUT: Final = "-"
 
-app = App(name="python -m benchmarks", help="Benchmarks that check every answer.")
+app = App(
+    name="python -m benchmarks",
+    help="Benchmarks that check every answer.",
+    suppress_keyboard_interrupt=False,
+)
 
 
 @app.command(name="list")
@@ -136,7 +140,11 @@ def _keep(document: Document, json: str, console: Console) -> None:
 def main(tokens: list[str] | None = None) -> int:
     """The exit code of a command line."""
     given = sys.argv[1:] if tokens is None else tokens
-    result = app(arguments.spelled_out(given), result_action="return_value")
+    try:
+        result = app(arguments.spelled_out(given), result_action="return_value")
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: no figures were kept", highlight=False)
+        return 130
     return result if isinstance(result, int) else 0
 
 

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from benchmarks import progress
 from benchmarks.model import Absent, Figure, Missing, Report, Row, Spread, WrongAnswer, spreads
 
 T = TypeVar("T")
@@ -52,6 +53,7 @@ async def alternate(condition: str, trials: Sequence[Trial], rounds: int, report
     """Measure all trials in alternating rounds and put their rows into `report`."""
     series = Series(condition, {trial.name: [] for trial in trials}, {})
     gone: set[str] = set()
+    progress.tell(f"{report.suite}, {condition}")
     for trial in trials:
         if trial.warm_up is not None:
             await _attempt(trial.name, trial.warm_up, series, gone, report)

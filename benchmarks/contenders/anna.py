@@ -18,7 +18,7 @@ TOOL_ID: Final = "echo"
 
 
 class Pool:
-    """The pool with one plugin. Tasks are the echo plugin's tools."""
+    """The pool with one plugin. The task is ``inline``."""
 
     def __init__(self, pool: Any, servers: list[int]) -> None:
         self.servers = servers
@@ -43,7 +43,7 @@ class Pool:
 async def open_pool(options: Options) -> AsyncGenerator[Pool]:
     """The pool, its plugin started by a first call."""
     del options
-    command = [sys.executable, str(PEERS / "echo_plugin.py")]
+    command = [sys.executable, str(PEERS / "inline_plugin.py")]
     pool = runner.ExecutaPool({TOOL_ID: runner.ExecutaSpec(TOOL_ID, ".", command)})
     try:
         opened = Pool(pool, [])

@@ -48,13 +48,13 @@ class Executa:
 
 @asynccontextmanager
 async def open_executa(options: Options) -> AsyncGenerator[Executa]:
-    """A host with `plugins` plugins (1) of the program `peer` (``echo``).
+    """A host with `plugins` plugins (1) of the program `peer` (``inline``).
 
     `nexus` is ``stub`` (the default), or ``direct``: one that answers in the same process
     with constants, as the callbacks of other protocols do.
     """
     nexus: Nexus = DirectNexus() if options.get("nexus") == "direct" else NexusStub()
-    peer = PEERS / f"{options.get('peer', 'echo')}_plugin.py"
+    peer = PEERS / f"{options.get('peer', 'inline')}_plugin.py"
     names = [f"plugin{number:03d}" for number in range(options.get("plugins", 1))]
     async with Host(nexus, closes_nexus=True) as host:
         for name in names:

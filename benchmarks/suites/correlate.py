@@ -111,7 +111,7 @@ async def _answered(way: Callable[[], Awaitable[int]], seconds: float) -> Sample
 async def swept() -> int:
     """As the peer does it: all deadlines under one timer."""
     loop, calls = asyncio.get_running_loop(), dict[int, _Call]()
-    deadlines = Deadlines(calls, lambda: None)
+    deadlines = Deadlines(calls, lambda: None, loop)
     until = time.monotonic() + TIMEOUT
     for number in range(BATCH):
         calls[number] = call = _Call(loop.create_future())

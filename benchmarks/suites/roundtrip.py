@@ -27,7 +27,8 @@ async def run(scale: Scale) -> Report:
     report = Report("roundtrip")
     async with Pool(report, scale) as pool:
         await pool.open(
-            *(Wanted(name, name) for name in ("executa", "uvloop pipe", "blocking pipe")),
+            *(Wanted(_ours(tool), "executa", {"peer": tool}) for tool in TOOLS),
+            *(Wanted(name, name) for name in ("uvloop pipe", "blocking pipe")),
             *(Wanted(name, name) for name in (ANNA, ANNA_ASYNCIO, "mcp", "fastmcp")),
         )
         await _one(pool, report)
@@ -40,11 +41,11 @@ async def run(scale: Scale) -> Report:
 
 
 async def _one(pool: Pool, report: Report) -> None:
-    asks = [Ask("executa", Task("inline")), *_echoes("uvloop pipe", "blocking pipe", 1)]
+    asks = [Ask(_ours("inline"), Task("inline")), *_echoes("uvloop pipe", "blocking pipe", 1)]
     asks += [Ask(name, Task("inline")) for name in (ANNA, ANNA_ASYNCIO)]
     asks += _echoes("mcp", "fastmcp", 1)
     series = await pool.rounds("1 in flight", asks)
-    ours = series.values("executa", "p50_us")
+    ours = series.values(_ours("inline"), "p50_us")
     for floor, key in (("uvloop pipe", "uvloop"), ("blocking pipe", "blocking")):
         theirs = series.values(floor, "p50_us")
         title = f"1 in flight: our p50 over that of the {floor}"
@@ -52,7 +53,7 @@ async def _one(pool: Pool, report: Report) -> None:
 
 
 async def _sixty_four(pool: Pool, report: Report) -> None:
-    asks = [Ask(_ours(tool), Task(tool), 64, "executa") for tool in TOOLS]
+    asks = [Ask(_ours(tool), Task(tool), 64) for tool in TOOLS]
     asks += [*_echoes("uvloop pipe", "mcp", 64), *_echoes("fastmcp", "", 64)]
     asks += [Ask(name, Task("inline"), 64) for name in (ANNA, ANNA_ASYNCIO)]
     series = await pool.rounds("64 in flight", asks)
@@ -70,7 +71,7 @@ async def _sixty_four(pool: Pool, report: Report) -> None:
 
 
 async def _thousand(pool: Pool) -> None:
-    asks = [Ask("executa", Task("inline"), 1_024), *_echoes("uvloop pipe", "mcp", 1_024)]
+    asks = [Ask(_ours("inline"), Task("inline"), 1_024), *_echoes("uvloop pipe", "mcp", 1_024)]
     asks.append(Ask(ANNA, Task("inline"), 1_024))
     await pool.rounds("1,024 in flight", asks)
 
@@ -78,7 +79,7 @@ async def _thousand(pool: Pool) -> None:
 async def _sizes(pool: Pool) -> None:
     for size, name in SIZES:
         asks = [
-            Ask("executa", Task("inline", size), SIZES_IN_FLIGHT),
+            Ask(_ours("inline"), Task("inline", size), SIZES_IN_FLIGHT),
             Ask("uvloop pipe", Task("echo", size), SIZES_IN_FLIGHT),
             Ask(ANNA, Task("inline", size), SIZES_IN_FLIGHT),
             Ask("mcp", Task("echo", size), SIZES_IN_FLIGHT),
@@ -89,8 +90,8 @@ async def _sizes(pool: Pool) -> None:
 async def _many(pool: Pool, scale: Scale, report: Report) -> None:
     count = MANY if scale.size > 0.1 else 100
     names = "executa, 64 in flight", f"executa, {count:,} in flight"
-    asks = [Ask(names[0], Task("inline"), 64, "executa")]
-    asks.append(Ask(names[1], Task("inline"), count, "executa"))
+    asks = [Ask(names[0], Task("inline"), 64, _ours("inline"))]
+    asks.append(Ask(names[1], Task("inline"), count, _ours("inline")))
     series = await pool.rounds("many in flight", asks)
     title = f"CPU of one invoke at {MANY:,} in flight over 64"
     note = "" if count == MANY else f"{count:,} in flight"

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import suites
 from benchmarks.arguments import spelled_out
-from benchmarks.model import decode, encode
+from benchmarks.model import Report, decode, encode
 from benchmarks.scale import Scale
 from tests.benchmarks.samples import document, report
 
@@ -116,3 +116,38 @@ def test_the_module_runs_from_the_command_line() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "roundtrip" in done.stdout
+
+
+async def _fails(scale: Scale) -> Report:
+    raise OSError("the disk is full")
+
+
+def test_a_suite_that_fails_is_void_and_the_others_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Scale, "quick", Scale.tiny)
+    load = suites.load
+
+    def loaded(name: str) -> suites.Suite:
+        return _fails if name == "codec" else load(name)
+
+    monkeypatch.setattr(suites, "load", loaded)
+    target = tmp_path / "out.json"
+    assert command.main(["run", "codec", "frames", "--quick", "--json", str(target)]) == 1
+    failed, measured = decode(target.read_bytes()).reports
+    assert failed.rows[0].void == "OSError: the disk is full"
+    assert not measured.voided
+    out, err = capsys.readouterr()
+    assert "void: OSError: the disk is full" in out
+    assert "1 of 2: codec" in err
+
+
+def test_an_interrupt_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "execute", interrupted)
+    assert command.main(["run", "codec"]) == 130
+    assert capsys.readouterr().err == "interrupted: no figures were kept\n"
