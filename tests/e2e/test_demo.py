@@ -30,7 +30,7 @@ def _executa(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[st
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
         **options,
     )
