@@ -101,6 +101,17 @@ def test_a_call_that_failed_is_held_against_the_manifest() -> None:
     assert "the manifest says: $.query: required (recall query=STRING)" in said(done)
 
 
+def test_what_is_odd_about_a_plugin_is_told_as_it_is_seen(tmp_path: Path) -> None:
+    record = tmp_path / "t.jsonl"
+    faulty = str(Path(__file__).with_name("faulty_plugin.py"))
+    words = ("--no-watch", "--record", str(record), "--", sys.executable, faulty, "wrapped")
+    done = executa("dev", *words, stdin="echo text=x\n")
+    assert done.returncode == 0
+    assert "MANI-001" in said(done)
+    assert "faulty_plugin.py wrapped" in said(done)
+    assert '"method":"describe"' in record.read_text()
+
+
 def test_what_the_plugin_writes_to_stderr_is_shown() -> None:
     assert "so much work" in _dev("grumble text='so much work'\n", plugin=SLOW).stderr
 

@@ -74,6 +74,24 @@ def test_describe_shows_the_tools_and_what_is_declared() -> None:
     assert [tool["name"] for tool in told["manifest"]["tools"]] == ["brief", "gist", "overreach"]
 
 
+FAULTY = "tests/cli/faulty_plugin.py"
+
+
+def test_describe_says_what_is_wrong_with_a_manifest_that_it_could_read() -> None:
+    plugin = ("--", sys.executable, FAULTY, "input_schema")
+    done = executa("describe", *plugin)
+    assert done.returncode == 0
+    assert "MANI-004: tools[0].input_schema: ignored" in said(done)
+    _, told = executa_json("describe", *plugin)
+    (finding,) = told["findings"]
+    assert finding["kind"] == "tolerated"
+    done = executa("describe", "--", sys.executable, FAULTY, "banner")
+    assert "not a message on stdout: Faulty 1.0 is ready!" in said(done)
+    done = executa("describe", "--", sys.executable, FAULTY, "no_tools")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "tools: required" in said(done)
+
+
 def test_health_says_ready() -> None:
     code, told = executa_json("health", NOTEBOOK)
     assert (code, told["health"]["status"]) == (0, "ready")

@@ -60,13 +60,16 @@ def describe(
 ) -> int:
     """Show what a plugin says about itself."""
 
-    async def ask(host: Host, name: str, _: Working) -> Manifest:
-        return await host.start(name)
+    async def ask(host: Host, name: str, shown: Working) -> tuple[Manifest, list[Any]]:
+        return await host.start(name), shown.findings
 
     with ending(json=json):
-        manifest = ask_plugin(plugin, ask, DEFAULT, timeout=timeout, quiet=json, record=record)
+        manifest, findings = ask_plugin(
+            plugin, ask, DEFAULT, timeout=timeout, quiet=json, record=record
+        )
     if json:
-        write_json({"ok": True, "manifest": manifest})
+        found = [{"kind": each.kind, "message": each.message} for each in findings]
+        write_json({"ok": True, "manifest": manifest, "findings": found})
     else:
         show_manifest(Screen(highlight=False), manifest)
     return exits.OK

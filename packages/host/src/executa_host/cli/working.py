@@ -31,6 +31,8 @@ class Working:
         self._task: Any = None if bar is None else bar.add_task("", total=None)
         self._quiet = quiet
         self._what = ""
+        self.findings: list[transcript.Noise] = []
+        """What the plugin did that it should not have done."""
 
     def on(self, what: str) -> None:
         """It is doing something else now."""
@@ -48,9 +50,15 @@ class Working:
             self._show(f"{self._what}: {note}")
 
     def trace(self, event: AnyEvent) -> None:
-        """An event of the host: what the plugin writes to stderr is shown as it comes."""
-        if isinstance(event, transcript.Stderr) and not self._quiet:
+        """An event of the host: what the plugin writes to stderr, and what is odd about it."""
+        if isinstance(event, transcript.Noise):
+            self.findings.append(event)
+        if self._quiet:
+            return
+        if isinstance(event, transcript.Stderr):
             self.console.print(indented(event.line), style="dim", markup=False, soft_wrap=True)
+        elif isinstance(event, transcript.Noise):
+            self.console.print(odd(event), style="yellow", markup=False, soft_wrap=True)
 
     def _show(self, text: str) -> None:
         if self._bar is not None:
@@ -79,6 +87,15 @@ def indented(line: str) -> str:
     """A line of a plugin's stderr: cleaned, but tracebacks keep their shape."""
     text = line.expandtabs(4)
     return " " * (len(text) - len(text.lstrip(" "))) + clean(text)
+
+
+def odd(event: transcript.Noise) -> str:
+    """What was odd, with the line concerned."""
+    if event.kind == "unreadable":
+        return f"not a message on stdout: {clean(event.sample)}"
+    return (
+        f"{clean(event.message)}: {clean(event.sample)}" if event.sample else clean(event.message)
+    )
 
 
 def progress_text(event: Raw) -> str:

@@ -15,8 +15,8 @@ from rich.text import Text
 from executa_host.cli import exits
 from executa_host.cli.faults import advice, exit_code, told
 from executa_host.cli.output import Screen, write_json
-from executa_host.cli.timeline import Timeline, clean
-from executa_host.cli.working import Working, indented, working
+from executa_host.cli.timeline import Timeline
+from executa_host.cli.working import Working, indented, odd, working
 from executa_host.restart import describe_exit
 from executa_protocol import transcript
 from executa_protocol.errors import ExecutaError
@@ -96,8 +96,7 @@ class Show:
         if isinstance(event, transcript.Stderr):
             self._say(indented(event.line), "dim")
         elif isinstance(event, transcript.Noise):
-            sample = f": {clean(event.sample)}" if event.sample else ""
-            self._say(f"{event.message}{sample}", "yellow")
+            self._say(odd(event), "yellow")
         elif isinstance(event, transcript.Exited) and not event.rung:
             self._say(f"the plugin {describe_exit(event.code)}", "red")
         elif isinstance(event, _CALLS) and self._timeline is not None:
