@@ -178,6 +178,17 @@ async def test_an_invoke_that_waits_for_its_plugin_was_never_written(make_rig: M
     assert cancelled.value.written is False
 
 
+async def test_an_invoke_that_is_cancelled_before_its_first_step_was_never_written(
+    rig: Rig,
+) -> None:
+    handle = rig.host.begin("raw", "echo", {"value": {}})
+    assert await handle.cancel("at once") is CancelOutcome.CONFIRMED
+    with pytest.raises(CallCancelled) as ended:
+        await handle.result()
+    assert ended.value.written is False
+    assert handle.cancel_outcome is CancelOutcome.CONFIRMED
+
+
 async def test_an_invoke_that_waits_for_nexus_was_never_written_and_is_closed_there(
     make_rig: MakeRig,
 ) -> None:

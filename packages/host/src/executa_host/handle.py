@@ -5,6 +5,7 @@ import asyncio
 from executa_host.cancelling import Canceller
 from executa_host.invocation import ActiveInvoke, CancelOutcome, InvokeOutcome
 from executa_host.reverse.budget import Ledger
+from executa_protocol.errors import CallCancelled
 
 
 class InvokeHandle:
@@ -61,7 +62,14 @@ class InvokeHandle:
         `CallCancelled` for an invoke that was cancelled: its `written` says whether the
         plugin may have seen it.
         """
-        return await asyncio.shield(self._task)
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if not self._task.cancelled():
+                raise
+        # It was cancelled before its first step, in which nobody could tell it from this wait.
+        text = f"{self.plugin}.{self.tool} was cancelled before it began"
+        raise CallCancelled(text, written=False)
 
     async def cancel(self, reason: str = "") -> CancelOutcome:
         """Ask for its end, and wait until it is known what became of that (R-45).
@@ -75,4 +83,6 @@ class InvokeHandle:
             self._task.cancel()  # it waits for its plugin, or for nexus
         if not self._task.done():
             await asyncio.wait((self._task,))
+        if self._task.cancelled() and self._active.verdict is None:
+            self._active.verdict = CancelOutcome.CONFIRMED
         return self._active.verdict or CancelOutcome.COMPLETED_FIRST
