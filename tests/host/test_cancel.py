@@ -181,6 +181,7 @@ async def test_an_invoke_that_waits_for_its_plugin_was_never_written(make_rig: M
 async def test_an_invoke_that_is_cancelled_before_its_first_step_was_never_written(
     rig: Rig,
 ) -> None:
+    rig.add()
     handle = rig.host.begin("raw", "echo", {"value": {}})
     assert await handle.cancel("at once") is CancelOutcome.CONFIRMED
     with pytest.raises(CallCancelled) as ended:
