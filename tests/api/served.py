@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+import pytest
 
 from executa_host.actions.requests import OWN_WORK, Scope
 from executa_host.keys import KeyFile, keys_beside
@@ -100,7 +101,9 @@ class Served:
             )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, self.log
+        if not line:
+            self.ended()
+            pytest.fail(f"it did not start: {self.log}")
         self.url = msgspec.json.decode(line, type=dict[str, Any])["url"]
 
     def signal(self, number: signal.Signals) -> None:
