@@ -163,7 +163,7 @@ def _(plugin: Plugin) -> None:
     plugin.wire.read = lambda line: read(line) if len(line) <= 65_536 else leave()
 
 
-@fault("WIRE-118:a-request-over-the-cap-is-answered-with-an-error")
+@fault("WIRE-118:a-request-over-the-cap-is-answered")
 def _(plugin: Plugin) -> None:
     plugin.wire.too_long = lambda head: Refused("too long")
 

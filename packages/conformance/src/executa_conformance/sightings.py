@@ -28,6 +28,9 @@ from executa_protocol.readings import Finding, Reader
 SCHEMA: Final = "schema"
 """What stands in place of a requirement where a line breaks a schema."""
 
+VALUE: Final = "value"
+"""The same, where params meet the schema and a reader refuses a value in them."""
+
 Part = Literal["params", "result"]
 ReadResult = Callable[[bytes | Raw, Reader], Any]
 
@@ -106,11 +109,12 @@ class Notes:
         try:
             read()
         except ExecutaError as fault:
-            self.broken(SCHEMA, f"{part} of {method}: {fault}")
+            fits = part == "params" and not _schema_faults(raw, method, part)
+            self.broken(VALUE if fits else SCHEMA, f"{part} of {method}: {fault}")
             return
         if len(self.found) > before or not isinstance(raw, Raw):
             return  # a tolerated spelling breaks the schema, too; it has its own requirement
-        for fault in schemas.faults(codec.decode_any(raw), schema_name(method, part)):
+        for fault in _schema_faults(raw, method, part):
             self.broken(SCHEMA, f"{part} of {method}: {fault}")
 
     def malformed(self, message: Malformed, line: bytes) -> None:
@@ -129,6 +133,11 @@ class Notes:
 def _has_prompt(raw: Raw) -> bool:
     params = codec.decode_any(raw)
     return isinstance(params, dict) and "prompt" in params
+
+
+def _schema_faults(raw: Any, method: str, part: Part) -> list[str]:
+    value: Any = codec.decode_any(raw) if isinstance(raw, Raw) else {}
+    return schemas.faults(value, schema_name(method, part))
 
 
 def schema_name(method: str, part: Part) -> str:

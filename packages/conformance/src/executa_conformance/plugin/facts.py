@@ -99,6 +99,10 @@ class Facts(Struct):
             raise NotMet("no tool answered; give --cases with arguments that they take")
         return found[0].case
 
+    def methods_of(self, case: Case) -> tuple[str, ...]:
+        """The reverse calls that a call of the tour made."""
+        return next((tried.methods for tried in self.tried if tried.case == case), ())
+
     def echoes(self) -> list[tuple[Case, str]]:
         """Calls that may give a text argument back, and that argument's name; quick ones first."""
         found: list[tuple[Case, str]] = []
@@ -156,7 +160,9 @@ async def tour(session: Session, given: Cases) -> Facts:
         facts.fault = str(fault)
         return facts
     for case in cases_of(facts.manifest, given, session.folder.parent):
-        facts.tried.append(await _try(session, case))
+        worked = any(tried.worked for tried in facts.tried if tried.case.tool == case.tool)
+        if not (case.otherwise and worked):
+            facts.tried.append(await _try(session, case))
     return facts
 
 

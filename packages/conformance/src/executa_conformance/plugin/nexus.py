@@ -6,39 +6,17 @@ put and got over HTTP on the loopback interface, from where the plugin runs.
 
 import secrets
 from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from aiohttp import web
 from msgspec import UNSET, Raw
 
+from executa_conformance.plugin.speech import completion, frames, said
 from executa_protocol.codec import decode_any
 from executa_protocol.codes import ErrorObject, wire_error
 from executa_protocol.limits import FILE_MAX_BYTES, STORAGE_LIST_DEFAULT
 
 Object = dict[str, Any]
-
-TEXT: Final = "A scripted answer."
-"""What the model says."""
-
-
-def completion(text: str = TEXT) -> Object:
-    """The result of a sampling call."""
-    return {
-        "role": "assistant",
-        "content": {"type": "text", "text": text},
-        "model": "scripted",
-        "stopReason": "endTurn",
-        "usage": {"inputTokens": 8, "outputTokens": 4, "totalTokens": 12},
-    }
-
-
-def frames(text: str = TEXT) -> list[Object]:
-    """The frames of a run (seed agent-sessions, Frame shapes)."""
-    usage = {"inputTokens": 8, "outputTokens": 4, "totalTokens": 12}
-    return [
-        {"event": "delta", "text": text},
-        {"event": "final", "text": text, "usage": usage},
-    ]
 
 
 class Blobs:
@@ -88,8 +66,8 @@ class Memory:
         self._uploads: dict[tuple[str, str], str] = {}
         self._changes = 0
         self._serving: dict[str, Callable[[Any], Any]] = {
-            "sampling/createMessage": lambda _: completion(),
-            "agent/complete": lambda _: completion(),
+            "sampling/createMessage": lambda it: completion(said(it)),
+            "agent/complete": lambda it: completion(said(it)),
             "agent/session.create": self._create,
             "agent/session.run": self._run,
             "agent/session.cancel": lambda it: {"cancelled": False, "run_id": it.run_id},

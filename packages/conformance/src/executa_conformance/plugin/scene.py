@@ -54,7 +54,7 @@ class Scene:
         """A new process that nobody has spoken to, for an ``async with`` block."""
         folder = Path(tempfile.mkdtemp(prefix="plugin-", dir=self.world.folder))
         services = Services(Memory(self.world.blobs))
-        session = Session(self.evidence, self.patience, services, Tokens(), folder)
+        session = Session(self.evidence, self.patience, services, folder, Tokens())
         session.silent = self.facts.silent
         self.world.sessions.append(session)
         self._open.append(session)

@@ -36,10 +36,11 @@ _SPECIAL: Final = (
 
 
 class Case(Struct, frozen=True):
-    """One call to make: a tool and its arguments."""
+    """One call to make: a tool and its arguments. `otherwise` is for when the others failed."""
 
     tool: str
     arguments: Object
+    otherwise: bool = False
 
 
 def read_cases(path: Path | None) -> Cases:
@@ -87,7 +88,16 @@ def _made(tool: Tool, folder: Path) -> list[Case]:
         if each.required and each.default is UNSET
     }
     whole = {each.name: value_of(each, folder, last=True) for each in tool.parameters}
-    return [Case(tool.name, needed)] + [Case(tool.name, whole)] * (len(whole) > len(needed))
+    found = [Case(tool.name, needed)] + [Case(tool.name, whole)] * (len(whole) > len(needed))
+    # What is called a path may be one in a store, where none is absolute.
+    inside = {name: _inside(value, folder) for name, value in whole.items()}
+    return found + [Case(tool.name, inside, otherwise=True)] * (inside != whole)
+
+
+def _inside(value: Any, folder: Path) -> Any:
+    if isinstance(value, str) and value.startswith(f"{folder}/"):
+        return value.removeprefix(f"{folder}/")
+    return value
 
 
 def value_of(parameter: Parameter, folder: Path, *, last: bool = False) -> Any:

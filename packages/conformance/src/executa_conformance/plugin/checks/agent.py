@@ -5,8 +5,8 @@ from typing import Any
 from executa_conformance.model import NotApplicable, NotMet
 from executa_conformance.plugin.answer import Answer
 from executa_conformance.plugin.checks.passive import schema_of
-from executa_conformance.plugin.nexus import frames
 from executa_conformance.plugin.scene import Scene
+from executa_conformance.plugin.speech import frames
 from executa_conformance.registry import check
 from executa_protocol.codec import encode
 from executa_protocol.faults import as_object

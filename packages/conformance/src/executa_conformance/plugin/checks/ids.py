@@ -36,11 +36,11 @@ async def large_ids_are_exact(scene: Scene) -> None:
 @check("WIRE-125", role="plugin")
 async def an_answer_to_nobody_is_dropped(scene: Scene) -> None:
     async with scene.ready() as session:
-        for line in (
-            b'{"jsonrpc":"2.0","id":"kit-nobody","result":{}}\n',
-            b'{"jsonrpc":"2.0","id":987654321,"result":null}\n',
-            b'{"jsonrpc":"2.0","id":"kit-nobody","error":{"code":-32000,"message":"no"}}\n',
+        for number, content in enumerate(
+            (b'"result":{}', b'"result":null', b'"error":{"code":-32000,"message":"no"}')
         ):
-            await session.send_wrong(line, "a response that nobody waits for")
+            identity = f"kit-nobody-{number}"
+            line = b'{"jsonrpc":"2.0","id":"%b",%b}\n' % (identity.encode(), content)
+            await session.send_wrong(line, "a response that nobody waits for", answers=identity)
         await session.quiet("a response that nobody waits for")
         await session.alive("responses that nobody waits for")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from executa_conformance.model import NotApplicable, NotMet, NotStrict
 from executa_conformance.plugin.scene import Scene
 from executa_conformance.registry import check
-from executa_conformance.sightings import SCHEMA, Sighting
+from executa_conformance.sightings import SCHEMA, VALUE, Sighting
 from executa_protocol.faults import as_object
 from executa_protocol.methods import METHODS
 from executa_protocol.methods.progress import METHOD as PROGRESS
@@ -106,12 +106,16 @@ def raise_for(scene: Scene, found: list[Sighting]) -> None:
     raise (NotMet if broken else NotStrict)(f"{first}{more}")
 
 
-def schema_of(scene: Scene, *what: str) -> None:
-    """Raise `NotMet` if one of these ("params of invoke") broke its schema in any session."""
+def schema_of(scene: Scene, *what: str, values: bool = True) -> None:
+    """Raise `NotMet` if one of these ("params of invoke") broke its schema in any session.
+
+    Without `values` only types count: a value may be one that the kit itself has given.
+    """
+    kinds = (SCHEMA, VALUE) if values else (SCHEMA,)
     found = [
         each
         for each in scene.world.sightings()
-        if each.requirement == SCHEMA and each.message.partition(":")[0] in what
+        if each.requirement in kinds and each.message.partition(":")[0] in what
     ]
     raise_for(scene, found)
 

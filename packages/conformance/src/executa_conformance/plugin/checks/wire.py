@@ -89,16 +89,14 @@ async def a_large_request_is_served(scene: Scene) -> None:
 
 
 @check("WIRE-118", role="plugin")
-async def a_request_over_the_cap_is_answered_with_an_error(scene: Scene) -> None:
+async def a_request_over_the_cap_is_answered(scene: Scene) -> None:
     async with scene.ready() as session:
         own = session.fresh_id()
         line = b'{"jsonrpc":"2.0","id":%d,"method":"describe","params":{"note":"' % own
         line += b"x" * MAX_LINE + b'"}}\n'
         future = await session.send_wrong(line, "a line over the cap", answers=own)
-        answer = await session.answer(future, "a request over the cap")
-        if answer.error is None:
-            msg = f"expected an error, got {answer}"
-            raise NotMet(msg)
+        # With an error, or as any other request by a plugin whose cap is set higher.
+        await session.answer(future, "a request over the cap")
         await session.alive("a request over the cap")
 
 
