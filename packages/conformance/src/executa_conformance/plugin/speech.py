@@ -2,9 +2,9 @@
 
 from typing import Any, Final, cast
 
-import msgspec
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
+from executa_protocol.codec import decode_any, encode
 from executa_protocol.faults import as_object
 
 Object = dict[str, Any]
@@ -26,11 +26,12 @@ def completion(text: str = TEXT) -> Object:
 
 def said(params: Any) -> str:
     """What the model says: JSON where a response format asks for it."""
-    wanted: Object = to_builtins(getattr(params, "response_format", UNSET) or {})
+    form = getattr(params, "response_format", UNSET)
+    wanted: Object = {} if form is UNSET else decode_any(encode(form))
     if wanted.get("type") not in ("json_object", "json_schema"):
         return TEXT
     inner = as_object(wanted.get("json_schema")) or {}
-    return msgspec.json.encode(instance(inner.get("schema", {"required": ["text"]}))).decode()
+    return encode(instance(inner.get("schema", {"required": ["text"]}))).decode()
 
 
 def instance(of: Any) -> Any:
