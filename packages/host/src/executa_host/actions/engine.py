@@ -157,6 +157,11 @@ class Engine:
         """Tasks that run; for the leak check."""
         return self._board.pending_count
 
+    @property
+    def running(self) -> int:
+        """Actions that run now."""
+        return self._dispatcher.running
+
     async def tidy(self) -> Pruned:
         """Do now what housekeeping does from time to time; what retention removed."""
         return await tidy(self._board)

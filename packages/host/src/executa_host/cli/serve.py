@@ -129,10 +129,9 @@ async def _serve(wanted: _Wanted, recorder: Recorder | None) -> int:
             await stack.enter_async_context(server)
             _say(wanted, server.url, keys)
             await asked[0].wait()
-            running = (await engine.status()).running
-            if running:
+            if engine.running:
                 _tell(
-                    f"waiting up to {wanted.grace:g} s for {running} running actions; "
+                    f"waiting up to {wanted.grace:g} s for {engine.running} running actions; "
                     "asked again, the host leaves them to its next start"
                 )
             await _until(asked[1], server.drain(wanted.grace))
