@@ -133,7 +133,8 @@ An Executa plugin. `plugin.py` has its tools, `test_plugin.py` tests them.
 
     uv run pytest
 
-A host starts it with `python plugin.py`, or with `{name}` once it is installed.
+`executa dev .` is a prompt to call it while you write it. A host starts it with `python
+plugin.py`, or with `{name}` once it is installed.
 """
 
 FILES: Final = {
@@ -167,6 +168,7 @@ def new(name: str, directory: Path | None = None) -> Path:
     for file, text in FILES.items():
         (folder / file).write_text(text.format(name=name), encoding="utf-8")
     sys.stdout.write(
-        f"Wrote {', '.join(FILES)} to {folder}.\nTest it: cd {folder} && uv run pytest\n"
+        f"Wrote {', '.join(FILES)} to {folder}.\n"
+        f"Try it: executa dev {folder}\nTest it: cd {folder} && uv run pytest\n"
     )
     return folder
