@@ -101,7 +101,7 @@ BENDS: Final[dict[str, Callable[[], Bend]]] = {
     "NEXS-015": answering("/cancel", lambda it: it.update(cancelled=True)),
     "NEXS-016": OpenDoor,
     "NEXS-017": _of("tool_call", lambda it: it.pop("executor")),
-    "NEXS-018": OpenDoor,
+    "NEXS-018": _of("tool_result", lambda it: [it, {**it, "data": {"said": "herons 1"}}]),
     "NEXS-019": OpenDoor,
     "NEXS-020": answering(OPEN, lambda it: it["storage_token"].update(scopes=_SCOPES)),
     "NEXS-021": answering("/get", lambda it: it.update(exists=True)),

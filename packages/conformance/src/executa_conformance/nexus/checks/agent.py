@@ -167,7 +167,6 @@ async def a_tool_of_the_host(scene: NexusScene) -> None:
 async def an_outcome_counts_once(scene: NexusScene) -> None:
     tools = ToolRun(scene)
     run = await tools.run(posts=2)
-    expect(tools.posted[1] >= 400, f"a second outcome was answered with {tools.posted[1]}")
     results = [frame for frame in run.frames if frame.get("event") == "tool_result"]
     kept = [frame.get("data") for frame in results]
     expect(kept == [{"said": "herons 0"}], f"the results are {kept!r:.160}")
