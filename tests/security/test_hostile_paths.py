@@ -1,11 +1,13 @@
 """Paths that point to what is the host's own, or out of where they belong."""
 
+import os
 from pathlib import Path
 
 import aiohttp
 import pytest
 from yarl import URL
 
+from executa_host.actions.sqlite import SqliteStore
 from executa_protocol.errors import PeerViolation
 from tests.api.rigs import Rig as ApiRig
 from tests.host.conftest import Rig
@@ -60,3 +62,16 @@ async def test_an_id_in_an_address_is_an_id_and_no_path(
     assert 400 <= response.status < 500
     assert "digest" not in text
     assert str(tmp_path) not in text
+
+
+async def test_what_durable_work_holds_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with await SqliteStore.open(tmp_path / "work.db") as store:
+            await store.backup(tmp_path / "copy.db")
+            made = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+
+    assert {"work.db", "work.db-wal", "copy.db"} <= set(made)
+    assert {name: mode for name, mode in made.items() if mode & 0o077} == {}

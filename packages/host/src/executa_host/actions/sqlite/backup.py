@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from executa_host.actions.sqlite.lane import Lane
+from executa_host.actions.sqlite.private import make_private
 from executa_protocol.errors import UsageError
 
 
@@ -18,6 +19,7 @@ def back_up(lane: Lane, target: Path) -> None:
         msg = f"{target} exists already"
         raise UsageError(msg)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    make_private(part)
     try:
         with closing(sqlite3.connect(part)) as copy:
             lane.db.backup(copy)

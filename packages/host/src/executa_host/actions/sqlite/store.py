@@ -19,6 +19,7 @@ from executa_host.actions.sqlite.backup import back_up
 from executa_host.actions.sqlite.lane import Lane
 from executa_host.actions.sqlite.lockfile import FileLock
 from executa_host.actions.sqlite.migrate import migrate, migrations
+from executa_host.actions.sqlite.private import make_private
 from executa_host.actions.sqlite.writer import Writer
 from executa_host.actions.store import Counts, Delivery, Marker, StoreBroken, Transaction, Viewer
 from executa_host.actions.wakeups import Wakeups
@@ -61,6 +62,7 @@ class SqliteStore:
         lock.acquire()
         lanes: list[Lane] = []
         try:
+            make_private(path)
             await lane.inspect(path, len(migrations()))
             lanes.append(await lane.writer(path, synchronous))
             await lanes[0].run(_migrate, lanes[0])
