@@ -103,15 +103,20 @@ def too_deep(line: bytes) -> bool:
 
     Exact for JSON; for anything else it may say yes where a decoder would stop earlier.
     """
-    # `count` looks at every byte, `replace` asks memchr for the next that counts.
-    others = line.replace(b"[", b"").replace(b"{", b"")
-    if len(line) - len(others) <= MAX_DEPTH:
+    if len(line) <= _SMALL:
+        # `count` looks at every byte, `replace` asks memchr for the next that counts.
+        others = line.replace(b"[", b"").replace(b"{", b"")
+        if len(line) - len(others) <= MAX_DEPTH:
+            return False
+    skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
+    if skeleton.count(b"{") <= MAX_DEPTH:
         return False
     if _BACKSLASH in line:
         line = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+        skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
     # Only quotes and brackets are left, so a string without brackets is two quotes
     # side by side. Dropping a pair changes nothing for what stands outside strings.
-    skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS).replace(b'""', b"")
+    skeleton = skeleton.replace(b'""', b"")
     if _QUOTE in skeleton:
         skeleton = b"".join(skeleton.split(b'"')[::2])
     levels = 0
@@ -135,8 +140,8 @@ def _may_hold_infinite_number(line: bytes) -> bool:
     """Whether a number here may be 1e309 or more: three digits of exponent, or 210 of its own."""
     digits = line.translate(_DIGITS_AS_ZERO)
     return (
-        digits.find(b"e000") >= 0
-        or (_PLUS in line and digits.find(b"e+000") >= 0)
+        digits.find(b"0e000") >= 0
+        or (_PLUS in line and digits.find(b"0e+000") >= 0)
         or digits.find(_INFINITE_DIGITS) >= 0
     )
 
