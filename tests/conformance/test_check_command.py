@@ -60,6 +60,8 @@ def test_a_plugin_that_keeps_every_rule_conforms(
     assert set(report["levels"].values()) == {"pass"}
     assert len(report["checks"]) == len(checks("plugin"))
     assert {each["word"] for each in report["checks"]} == {"pass", "not-applicable"}
+    assert all(each["evidence"] for each in report["checks"] if each["word"] == "pass")
+    assert report["tour"]
 
 
 @both_ways

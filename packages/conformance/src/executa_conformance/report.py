@@ -8,10 +8,16 @@ from typing import Final
 from msgspec import Struct, field
 
 from executa_conformance.catalogue import REVISION, requirements
-from executa_conformance.model import WORDS, Requirement, Result, Role, Word
+from executa_conformance.model import WORDS, Event, Requirement, Result, Role, Word
 
 FORMAT: Final = 1
 """Version of the JSON report's shape."""
+
+
+_ORDER: Final = {
+    level: number
+    for number, level in enumerate(("core", "v2", "sampling", "agent", "storage", "files"))
+}
 
 
 class Report(Struct, kw_only=True):
@@ -20,8 +26,8 @@ class Report(Struct, kw_only=True):
     `subject` is what was checked, in words; `name` and `version` what it calls itself.
     `began` is UTC in ISO 8601, `seconds` how long the run took. `levels` says of each level
     of conformance ``pass``, ``fail``, or why it does not apply. `stale` are expected failures
-    that did not fail. `notes` are for the subject's author. `unchecked` are the requirements
-    of the role that no check can see.
+    that did not fail. `notes` are for the subject's author, `tour` the lines by which the
+    kit got to know it. `unchecked` are the requirements of the role that no check can see.
     """
 
     format: int = FORMAT
@@ -40,6 +46,7 @@ class Report(Struct, kw_only=True):
     exit_code: int = 0
     stale: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
+    tour: list[Event] = field(default_factory=list[Event])
     checks: list[Result]
     unchecked: list[Requirement] = field(default_factory=list[Requirement])
 
@@ -96,7 +103,9 @@ def judge(report: Report, expected: Expected, *, only: bool = False) -> Report:
 
 
 def _levels(report: Report) -> list[str]:
-    return list(dict.fromkeys(result.level for result in report.checks))
+    """The levels of the run: what others build on comes first."""
+    found = list(dict.fromkeys(result.level for result in report.checks))
+    return sorted(found, key=lambda level: _ORDER.get(level, len(_ORDER)))
 
 
 def _level(report: Report, level: str) -> str:

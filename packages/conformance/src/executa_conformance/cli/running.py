@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from executa_conformance.catalogue import requirements
 from executa_conformance.cli.options import Options
-from executa_conformance.model import Check, Result, Role
+from executa_conformance.model import Check, Event, Result, Role
 from executa_conformance.patience import Patience
 from executa_conformance.registry import checks, select
 from executa_conformance.report import Report, judge
@@ -21,12 +21,16 @@ from executa_protocol.errors import UsageError
 
 
 class Ran(Struct):
-    """What a command's own part gives back: the results, who was checked, and what to tell."""
+    """What a command's own part gives back: the results, who was checked, and what to tell.
+
+    `tour` are the lines of what came before the checks.
+    """
 
     results: list[Result]
     name: str = ""
     version: str = ""
     notes: list[str] = field(default_factory=list[str])
+    tour: list[Event] = field(default_factory=list[Event])
 
 
 Work = Callable[[tuple[Check, ...], Patience, int, Told | None], Awaitable[Ran]]
@@ -65,6 +69,7 @@ def run(role: Role, subject: str, options: Options, work: Work) -> int:
         seconds=round(time.monotonic() - start, 3),
         strict=options.strict,
         notes=ran.notes,
+        tour=ran.tour,
         checks=ran.results,
     )
     judge(report, expected, only=bool(options.only))

@@ -11,7 +11,7 @@ from executa_conformance.model import NotApplicable
 from executa_conformance.patience import Patience
 from executa_conformance.plugin.facts import Facts
 from executa_conformance.plugin.nexus import Blobs, Memory
-from executa_conformance.plugin.services import Services
+from executa_conformance.plugin.services import ReverseCall, Services
 from executa_conformance.plugin.session import Session
 from executa_conformance.plugin.tokens import Tokens
 from executa_conformance.plugin.tools import Case
@@ -29,6 +29,15 @@ class World:
         self.blobs = Blobs()
         self.sessions: list[Session] = []
         self.facts = Facts()
+
+    def judged(self) -> str:
+        """How much there was to judge, in words."""
+        lines = sum(session.received for session in self.sessions)
+        return f"{lines:,} lines of {len(self.sessions)} processes were judged"
+
+    def calls(self) -> list[ReverseCall]:
+        """Every reverse call of any session."""
+        return [call for session in self.sessions for call in session.services.calls]
 
     def sightings(self) -> list[Sighting]:
         """Every rule that a line of any session broke."""

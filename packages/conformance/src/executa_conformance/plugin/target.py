@@ -44,7 +44,8 @@ def check_plugin(command: Sequence[str], cases: Cases) -> Work:
             world = World(command, patience, folder)
             await world.blobs.start()
             try:
-                world.facts = await _toured(world, cases)
+                evidence = Evidence()
+                world.facts = await _toured(world, cases, evidence)
                 if world.facts.fault or world.facts.silent:
                     world.patience = patience.hurried()
                 results = await run_checks(
@@ -53,16 +54,17 @@ def check_plugin(command: Sequence[str], cases: Cases) -> Work:
             finally:
                 await world.blobs.stop()
         manifest, notes = world.facts.manifest, world.facts.notes()
-        if manifest is None:
-            return Ran(results, notes=notes)
-        return Ran(results, manifest.name, manifest.version, notes)
+        ran = Ran(results, notes=notes, tour=evidence.events())
+        if manifest is not None:
+            ran.name, ran.version = manifest.name, manifest.version
+        return ran
 
     return work
 
 
-async def _toured(world: World, cases: Cases) -> Facts:
+async def _toured(world: World, cases: Cases, evidence: Evidence) -> Facts:
     try:
-        async with Scene(world, Evidence()).start() as session:
+        async with Scene(world, evidence).start() as session:
             return await tour(session, cases)
     except CannotStart as fault:
         raise UsageError(str(fault)) from None

@@ -38,7 +38,7 @@ def html(report: Report) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1>{_summary(report)}{_matrix(report)}"
-        f"<h2>Checks</h2>{''.join(map(_check, report.checks))}{_unchecked(report)}"
+        f"<h2>Checks</h2>{_tour(report)}{''.join(map(_check, report.checks))}{_unchecked(report)}"
         "</body></html>\n"
     )
 
@@ -102,6 +102,15 @@ def _check(result: Result) -> str:
         f"{escape(rule.rule)}</p>{message}"
         f"{f'<pre>{lines}</pre>' if lines else ''}</details>"
     )
+
+
+def _tour(report: Report) -> str:
+    """The lines by which the kit got to know the subject; many checks judge them, too."""
+    if not report.tour:
+        return ""
+    lines = "\n".join(map(_line, report.tour))
+    title = "The tour that comes before the checks"
+    return f"<details><summary>{title}</summary><pre>{lines}</pre></details>"
 
 
 def _line(event: Event) -> str:

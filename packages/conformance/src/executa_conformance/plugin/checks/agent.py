@@ -101,6 +101,7 @@ async def requests_are_served_during_a_run(scene: Scene) -> None:
 @check("AGNT-140", role="plugin", level="agent", passive=True)
 async def runs_carry_an_id_of_the_plugins_choice(scene: Scene) -> None:
     scene.facts.calling("agent")
+    scene.evidence.tell(scene.world.judged())
     requests = [each for one in scene.world.sessions for each in one.lookout.requests]
     for method, params in requests:
         if method == RUN and not (as_object(params) or {}).get("run_id"):

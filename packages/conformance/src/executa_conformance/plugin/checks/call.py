@@ -112,6 +112,7 @@ async def an_invoke_without_context_is_served(scene: Scene) -> None:
 @check("CALL-017", role="plugin", passive=True)
 async def no_secret_leaves_the_plugin(scene: Scene) -> None:
     given = False
+    scene.evidence.tell(scene.world.judged())
     for session in scene.world.sessions:
         given = given or bool(session.services.declared or session.services.credentials)
         if Tokens.found_in([bytes(session.child.stderr)]):
@@ -125,7 +126,8 @@ async def no_secret_leaves_the_plugin(scene: Scene) -> None:
 
 @check("CALL-018", role="plugin", level="v2", passive=True)
 async def no_token_is_sent_to_the_host(scene: Scene) -> None:
-    calls = [call for session in scene.world.sessions for call in session.services.calls]
+    calls = scene.world.calls()
+    scene.evidence.tell(f"{len(calls)} reverse calls were judged")
     if not calls:
         raise NotApplicable("the plugin has made no reverse call")
     for call in calls:
@@ -137,7 +139,8 @@ async def no_token_is_sent_to_the_host(scene: Scene) -> None:
 
 @check("CALL-019", role="plugin", level="v2", passive=True)
 async def every_reverse_call_names_its_invoke(scene: Scene) -> None:
-    calls = [call for session in scene.world.sessions for call in session.services.calls]
+    calls = scene.world.calls()
+    scene.evidence.tell(f"{len(calls)} reverse calls were judged")
     if not calls:
         raise NotApplicable("the plugin has made no reverse call")
     for call in calls:
@@ -154,7 +157,8 @@ async def every_reverse_call_names_its_invoke(scene: Scene) -> None:
 
 @check("CALL-020", role="plugin", level="v2", passive=True)
 async def no_reverse_call_under_an_answered_invoke(scene: Scene) -> None:
-    calls = [call for session in scene.world.sessions for call in session.services.calls]
+    calls = scene.world.calls()
+    scene.evidence.tell(f"{len(calls)} reverse calls were judged")
     if not calls:
         raise NotApplicable("the plugin has made no reverse call")
     for call in calls:
@@ -166,7 +170,8 @@ async def no_reverse_call_under_an_answered_invoke(scene: Scene) -> None:
 
 @check("MANI-103", role="plugin", level="v2", passive=True)
 async def what_is_called_is_declared(scene: Scene) -> None:
-    calls = [call for session in scene.world.sessions for call in session.services.calls]
+    calls = scene.world.calls()
+    scene.evidence.tell(f"{len(calls)} reverse calls were judged")
     if not calls:
         raise NotApplicable("the plugin has made no reverse call")
     for call in calls:

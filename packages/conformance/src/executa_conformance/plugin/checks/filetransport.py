@@ -62,6 +62,7 @@ async def without_the_offer_it_goes_inline(scene: Scene) -> None:
 @check("FILE-017", role="plugin", level="v2", passive=True)
 async def requests_never_go_by_file(scene: Scene) -> None:
     methods = 0
+    scene.evidence.tell(scene.world.judged())
     for session in scene.world.sessions:
         methods += len(session.lookout.requests)
         for each in session.lookout.sightings:

@@ -96,6 +96,7 @@ ROWS: Final = (
 
 def raise_for(scene: Scene, found: list[Sighting]) -> None:
     """Raise `NotMet` or `NotStrict` for what was seen, if anything was."""
+    scene.evidence.tell(f"{scene.world.judged()}; {len(found)} broke this rule")
     if not found:
         return
     for each in found[:SHOWN]:
