@@ -1,6 +1,7 @@
 """`executa keys`: who may use the API of the host that keeps a store."""
 
 import difflib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -73,22 +74,15 @@ def list_keys(*, store: Store = None, json: Json = False) -> int:
     if not keys:
         screen().print("no keys", style="dim")
         return exits.OK
+    console = screen()
     table = Table(box=None, pad_edge=False)
-    for heading in ("key", "principal", "tenant", "user", "scopes", "created", "valid", "label"):
+    shown = [heading for heading in _COLUMNS if console.width >= _ROOMY or heading not in _EXTRA]
+    for heading in shown:
         whole = heading in ("key", "scopes", "created")  # a word that is broken is no word
         table.add_column(heading, overflow="fold", no_wrap=whole, min_width=len(heading))
     for key in keys:
-        table.add_row(
-            key.key_id,
-            Text(key.principal),
-            Text(key.tenant),
-            Text(key.user_id),
-            "\n".join(key.scopes),
-            _day(key.created_at_ms),
-            _valid(key),
-            Text(key.label),
-        )
-    screen().print(table)
+        table.add_row(*(_COLUMNS[heading](key) for heading in shown))
+    console.print(table)
     return exits.OK
 
 
@@ -136,6 +130,21 @@ def _valid(key: Key) -> Text:
     ended = not key.valid(int(datetime.now(UTC).timestamp() * 1000))
     word = "expired" if ended else "until"
     return Text(f"{word} {_day(key.expires_at_ms)}", style="red" if ended else "green")
+
+
+_COLUMNS: Final[dict[str, Callable[[Key], str | Text]]] = {
+    "key": lambda key: key.key_id,
+    "principal": lambda key: Text(key.principal),
+    "tenant": lambda key: Text(key.tenant),
+    "user": lambda key: Text(key.user_id),
+    "scopes": lambda key: "\n".join(key.scopes),
+    "created": lambda key: _day(key.created_at_ms),
+    "valid": _valid,
+    "label": lambda key: Text(key.label),
+}
+_EXTRA: Final = ("user", "created")
+_ROOMY: Final = 100
+"""Columns of a terminal from which there is room for what is `_EXTRA`."""
 
 
 def _day(at_ms: int) -> str:
