@@ -88,8 +88,11 @@ class Terminal:
         """Type a line and press Enter."""
         self.type(f"{line}\r")
 
-    def until(self, pattern: str) -> str:
-        """Read until `pattern` stands after what was waited for before; the text up to its end."""
+    def until(self, pattern: str, *, again: str = "") -> str:
+        """Read until `pattern` stands after what was waited for before; the text up to its end.
+
+        `again` are keys that are pressed anew each second in which nothing comes.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             text = self.text
@@ -97,8 +100,11 @@ class Terminal:
             if found is not None:
                 start, self._seen = self._seen, found.end()
                 return text[start : found.end()]
-            came = text[self._seen :]
-            assert self._more(deadline), f"{pattern!r} did not come; last came:\n{came[-2000:]}"
+            came = self._more(min(deadline, time.monotonic() + 1) if again else deadline)
+            if not came and again and time.monotonic() < deadline:
+                self.type(again)
+                continue
+            assert came, f"{pattern!r} did not come; last came:\n{text[self._seen :][-2000:]}"
 
     def end(self) -> int:
         """Read to the end, and give the exit code."""

@@ -172,7 +172,7 @@ def test_what_was_typed_is_there_in_the_next_run_but_for_secrets(
         terminal.until("ready")
         terminal.until(PROMPT)
         terminal.type(UP + UP)
-        terminal.until("query=tea")  # only what is different is drawn
+        terminal.until("query=tea", again=UP)  # only what is different is drawn
         terminal.type("\r")
         terminal.until(r"\[\]")
         _leave(terminal)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 from watchfiles import Change
@@ -22,10 +22,13 @@ from executa_host.cli.working import indented, progress_text
 from executa_protocol.manifest import Manifest, Parameter, Tool
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=8,
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2)
+    ),
+    max_leaves=4,
 )
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TOOL = Tool(
     name="mix",
     parameters=[
@@ -48,11 +51,13 @@ def _outcome(read: Callable[[], dict[str, Any]]) -> dict[str, Any] | exits.Stop:
         return stop
 
 
-@given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
+@PATIENT
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=3))
 def test_every_object_is_read_as_json_reads_it(value: dict[str, Any]) -> None:
     assert read_object(json.dumps(value), "here") == value
 
 
+@PATIENT
 @given(st.text(max_size=40))
 def test_whatever_is_typed_gives_an_object_or_a_sentence(text: str) -> None:
     found = _outcome(lambda: read_object(text, "here"))
@@ -61,6 +66,7 @@ def test_whatever_is_typed_gives_an_object_or_a_sentence(text: str) -> None:
         assert str(found).startswith("here: ")
 
 
+@PATIENT
 @given(st.text(max_size=30), st.integers(-(2**53), 2**53), st.booleans(), JSON)
 def test_words_are_what_their_types_say(text: str, count: int, loud: bool, value: Any) -> None:
     words = [f"text={text}", f"count={count}", f"loud={str(loud).lower()}"]
@@ -68,6 +74,7 @@ def test_words_are_what_their_types_say(text: str, count: int, loud: bool, value
     assert found == {"text": text, "count": count, "loud": loud, "more": value}
 
 
+@PATIENT
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_any_words_give_arguments_or_a_sentence(words: list[str]) -> None:
     found = _outcome(lambda: read_words(words, TOOL))

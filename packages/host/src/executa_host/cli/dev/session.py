@@ -6,6 +6,7 @@ let end first, and new ones wait for the new process, both by the host.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,20 @@ class DevSession:
         if not folders:
             self._show.hint("no file of the plugin is in the command; `reload` starts it anew")
             return
-        async for found in changes(folders, programs):
-            self._show.say(f"{_named(found)} changed: reloads")
-            try:
-                await self.reload()
-            except (ExecutaError, exits.Stop) as fault:
-                self._show.fault(fault)
-                self._show.hint("it is tried again with the next change")
+        try:
+            async with aclosing(changes(folders, programs)) as saved:
+                async for found in saved:
+                    await self._changed(found)
+        except (OSError, RuntimeError) as fault:  # no watches are left, or the folder is gone
+            self._show.warn(f"the source is no longer watched: {fault}; `reload` starts it anew")
+
+    async def _changed(self, found: Sequence[Path]) -> None:
+        self._show.say(f"{_named(found)} changed: reloads")
+        try:
+            await self.reload()
+        except (ExecutaError, exits.Stop) as fault:
+            self._show.fault(fault)
+            self._show.hint("it is tried again with the next change")
 
     def _take(self, manifest: Manifest) -> None:
         old, self.manifest = self.manifest, manifest

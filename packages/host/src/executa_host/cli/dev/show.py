@@ -19,7 +19,7 @@ from executa_host.cli.timeline import Timeline
 from executa_host.cli.working import Working, indented, odd, working
 from executa_host.restart import describe_exit
 from executa_protocol import transcript
-from executa_protocol.errors import ExecutaError
+from executa_protocol.errors import CallTimeout, ExecutaError
 from executa_protocol.transcript import AnyEvent
 
 _CALLS: Final = (
@@ -60,7 +60,9 @@ class Show:
         if self.json:
             write_json(told(fault))
         else:
-            text = advice(fault) if isinstance(fault, ExecutaError) else str(fault)
+            text = str(fault)
+            if isinstance(fault, ExecutaError) and not isinstance(fault, CallTimeout):
+                text = advice(fault)  # which for a call that was too slow is an option of others
             self._say(text, "red")
         return code
 
