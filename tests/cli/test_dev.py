@@ -215,6 +215,32 @@ def test_a_signal_ends_what_waits_for_a_pipe(number: int) -> None:
     assert "Traceback" not in errors
 
 
+def test_it_ends_when_nobody_reads_what_it_says() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "executa_host.cli", "dev", NOTEBOOK, "--json"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin
+    assert child.stdout
+    assert child.stderr
+    try:
+        assert json.loads(child.stdout.readline())["event"] == "ready"
+        child.stdout.close()
+        child.stdin.write("health\n")
+        child.stdin.flush()
+        assert child.wait(60) == 0
+        assert child.stderr.read() == ""
+    finally:
+        child.kill()
+        child.stdin.close()
+        child.stderr.close()
+        child.wait()
+
+
 def test_standard_input_may_be_a_file_or_nothing(tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("recall query=x")

@@ -134,6 +134,28 @@ def test_a_log_is_followed_across_restarts_until_ctrl_c(
         child.wait()
 
 
+def test_following_ends_when_nobody_reads_any_more(shell: Shell, admin: dict[str, str]) -> None:
+    assert shell.run("plugins", "restart", "raw") == 0
+    _die(shell, 6)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "executa_host.cli", "logs", "raw", "-f", "--lines", "1"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **admin},
+    )
+    assert child.stdout
+    try:
+        assert child.stdout.readline() == "about to die\n"
+        child.stdout.close()
+        assert shell.run("plugins", "restart", "raw") == 0
+        _die(shell, 7)
+        assert child.wait(SECONDS) == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_a_narrow_terminal_shows_names_and_states(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,7 @@ def _in_folder(folder: Path) -> Found:
         if len(found) == 1:
             return found[0]
         if found:
-            ways = "; ".join(" ".join(way.command) for way in found)
+            ways = "; ".join(f"{shlex.join(way.command)} ({way.why})" for way in found)
             msg = f"{folder} has several plugins; name one after --: {ways}"
             raise exits.Stop(msg, exits.USAGE)
     msg = (

@@ -1,7 +1,7 @@
 """Standard output for people and for programs, and what happens when its reader has gone.
 
 A reader that has seen enough (``| head``) is no error: what comes after is dropped, and the
-command goes on to its clean end.
+command goes on to its clean end. One that would go on for ever asks `reader_gone`.
 """
 
 import os
@@ -15,6 +15,14 @@ from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 _UNSAFE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+_gone: set[int] = set()
+
+
+def reader_gone() -> bool:
+    """Whether nobody reads standard output any more, as far as the last write has shown."""
+    return bool(_gone)
 
 
 class Screen(Console):
@@ -55,7 +63,10 @@ def write_json(document: dict[str, Any]) -> None:
 def silence(stream: int | None = None) -> None:
     """Let the rest of a stream, standard output by default, go nowhere, buffers included."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno() if stream is None else stream)
+    out = sys.stdout.fileno()
+    os.dup2(nowhere, out if stream is None else stream)
+    if stream in (None, out):
+        _gone.add(out)
     os.close(nowhere)
 
 

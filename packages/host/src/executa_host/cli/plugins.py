@@ -13,7 +13,7 @@ from rich.text import Text
 
 from executa_host.api.plugins import PluginLog
 from executa_host.cli import exits
-from executa_host.cli.output import Screen, tell
+from executa_host.cli.output import Screen, reader_gone, tell
 from executa_host.cli.plugin_views import show_status, state_text
 from executa_host.cli.remote import HERE, Remote, print_json, screen, speak
 from executa_host.cli.timeline import clean
@@ -82,7 +82,7 @@ def logs(
     async def read(client: Client) -> None:
         shown = _Lines(remote)
         shown.take(await client.plugins.log(plugin, user_id=user, limit=lines))
-        while follow:
+        while follow and not reader_gone():
             await asyncio.sleep(ASK_AGAIN)
             shown.take(await client.plugins.log(plugin, user_id=user, limit=QUERY_MAX))
 

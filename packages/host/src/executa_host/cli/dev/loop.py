@@ -17,6 +17,7 @@ from executa_host.cli.dev.commands import Commands
 from executa_host.cli.dev.lines import Lines
 from executa_host.cli.dev.session import DevSession
 from executa_host.cli.dev.show import Show
+from executa_host.cli.output import reader_gone
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class Loop:
         """The exit code: that of the first line that failed, unless a person has seen them all."""
         code = exits.OK
         with self._signals():
-            while not self._commands.left:
+            while not self._commands.left and not reader_gone():
                 line = await self._interruptible(self._lines.next(), "")
                 if self._over:
                     return exits.INTERRUPTED
