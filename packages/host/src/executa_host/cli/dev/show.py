@@ -14,7 +14,7 @@ from rich.text import Text
 
 from executa_host.cli import exits
 from executa_host.cli.faults import advice, exit_code, told
-from executa_host.cli.output import Screen, write_json
+from executa_host.cli.output import Screen, harmless, write_json
 from executa_host.cli.timeline import Timeline
 from executa_host.cli.working import Working, indented, odd, working
 from executa_host.restart import describe_exit
@@ -117,4 +117,4 @@ class Show:
                 self._console, self._timeline = self._err, None
 
     def _say(self, text: str, style: str) -> None:
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        self._console.print(Text(harmless(text), style=style), soft_wrap=True)
