@@ -56,6 +56,7 @@ dist: ## Build all distributions, and try the wheels in empty environments
 release: ## Give the unreleased changes a version: make release VERSION=1.2.3
 	@echo '== release: one version, and the changelog from its fragments'
 	$(run) python scripts/release.py $(VERSION)
+	@[ -z "$(VERSION)" ] || $(MAKE) --no-print-directory reference
 
 bench: ## Run the benchmarks; they check every answer and print medians and spread
 	@echo '== bench: every suite of python -m benchmarks, beside other implementations'
