@@ -233,3 +233,22 @@ def test_variables_are_secret_by_their_names(name: str) -> None:
     assert is_secret_name(name)
     assert not is_secret_name("PATH")
     assert not is_secret_name("OLDPWD")
+
+
+def test_placeholders_stay_whatever_their_number() -> None:
+    secrets = Secrets()
+    numbers = [secrets.number("token", f"value {n}") for n in range(12_000)]
+    placeholder = secrets.placeholder(numbers[-1])
+    again = Redactor(secrets)
+    assert again.text(f"token {placeholder} of password={placeholder}").count("redacted") == 2
+    line = json.dumps({"token": placeholder, "text": f"api_key={placeholder}"})
+    assert again.json(line) == line
+
+
+@pytest.mark.parametrize("value", ["true", "null", "1234", "12e4", '","', 'a","b', "\\u0041bcd"])
+def test_a_secret_that_looks_like_json_leaves_json_behind(value: str) -> None:
+    line = json.dumps({"a": value, "b": [True, None, 1234, 12e4, "x", "a", "b"]})
+    found = json.loads(redactor(value).json(line))
+    assert value not in strings_of(found)
+    assert found["b"][0] is True
+    assert found["b"][1] is None

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from executa_protocol.errors import UsageError
-from executa_protocol.limits import KIB
+from executa_protocol.limits import KIB, MIB
 from executa_protocol.transcript import FORMAT, Header
 
 _FIRST_LINE: Final = 64 * KIB
@@ -53,6 +53,22 @@ def _prepare(fd: int, path: Path, *, append: bool) -> None:
         os.ftruncate(fd, 0)
     elif os.pread(fd, 1, size - 1) != b"\n":  # cut in the middle of a line
         os.write(fd, b"\n")
+
+
+def append_transcript(fd: int, part: Path) -> None:
+    """Copy another transcript behind this one, and remove it."""
+    try:
+        with part.open("rb") as file:
+            last = b""
+            while chunk := file.read(MIB):
+                last = chunk[-1:]
+                while chunk:
+                    chunk = chunk[os.write(fd, chunk) :]
+    except FileNotFoundError:  # it never began
+        return
+    if last not in (b"", b"\n"):
+        os.write(fd, b"\n")
+    part.unlink()
 
 
 def read_header(line: bytes) -> Header | None:

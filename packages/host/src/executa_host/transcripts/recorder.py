@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -19,14 +19,14 @@ from msgspec import UNSET
 
 from executa_host.spec import PluginSpec
 from executa_host.transcripts import lines
-from executa_host.transcripts.files import open_transcript
+from executa_host.transcripts.files import append_transcript, open_transcript
 from executa_host.transcripts.redaction import Redactor, is_secret_name
 from executa_host.transcripts.secrets import Secrets
 from executa_protocol import transcript
 from executa_protocol.aio.handler import Direction
 from executa_protocol.envelope import Message
 from executa_protocol.handshake import V2
-from executa_protocol.limits import MIB
+from executa_protocol.limits import KIB, MIB
 from executa_protocol.nexus import InvokeGrant
 from executa_protocol.transcript import FORMAT, FORMAT_VERSION, AnyEvent, Header
 
@@ -37,6 +37,15 @@ QUEUE_BYTES: Final = 32 * MIB
 
 EVENT_BYTES: Final = 512
 """What an event counts for."""
+
+BATCH_BYTES: Final = 256 * KIB
+"""What is written at once."""
+
+GATHER: Final = 0.02
+"""Seconds that the thread waits for more, and so what a killed host may lose."""
+
+TURN: Final = 0.001
+"""Seconds that the thread works before it lets the loop go on."""
 
 ROOM_WAIT: Final = 0.05
 """Seconds that the loop waits for a full queue, before it drops and counts."""
@@ -75,11 +84,11 @@ class Recorder:
         self._all_dropped = 0
         self._changed = threading.Condition()
         self._closed = False
+        self._gave_way = 0.0
         self._launches: dict[tuple[str, str], int] = {}
         self._writer = lines.Writer(Redactor(known := Secrets()), known)
-        for name, value in (secrets or {}).items():
+        for name, value in (*(secrets or {}).items(), *_secrets_in(os.environ)):
             known.add(name, value)
-        self.know_environment(os.environ)
         header = Header(
             format=FORMAT,
             version=FORMAT_VERSION,
@@ -88,7 +97,10 @@ class Recorder:
             host=f"executa-host {version('executa-host')}",
             command=tuple(command),
         )
-        self.put(0, lambda writer: writer.header(header))
+        try:
+            self._write(self._writer.header(header))
+        except OSError as fault:
+            self._failed(fault)
         self._thread = threading.Thread(target=self._work, name="executa-recorder", daemon=True)
         self._thread.start()
 
@@ -112,12 +124,8 @@ class Recorder:
 
     def know_environment(self, environ: Mapping[str, str], secret: Iterable[str] = ()) -> None:
         """The variables named in `secret` are secrets, and those whose names say so."""
-        certain = set(secret)
-        for name, value in environ.items():
-            likely = len(value) >= _LEAST_ENVIRON and is_secret_name(name)
-            # Where a secret lies is none.
-            if (likely and not value.startswith("/")) or name in certain:
-                self.know(name, value)
+        for name, value in _secrets_in(environ, secret):
+            self.know(name, value)
 
     def take(self, event: AnyEvent) -> None:
         """Record an event: a follower of the host."""
@@ -154,7 +162,9 @@ class Recorder:
                     return
             self._queue.append((size, item))
             self._waiting += size
-            self._changed.notify_all()
+            # Each waking takes the interpreter from the loop for a moment.
+            if len(self._queue) == 1 or self._waiting > BATCH_BYTES:
+                self._changed.notify_all()
 
     def _has_room(self, size: int) -> bool:
         return not self._waiting or self._waiting + size <= QUEUE_BYTES
@@ -176,7 +186,7 @@ class Recorder:
         try:
             if not self.fault:
                 for part in absorb:
-                    _append(self._fd, part)
+                    append_transcript(self._fd, part)
         except OSError as fault:
             self._failed(fault)
         os.close(self._fd)
@@ -193,19 +203,38 @@ class Recorder:
         """Write what waits; False once it was the last."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
+            self._changed.wait_for(lambda: self._closed or self._waiting > BATCH_BYTES, GATHER)
             batch, self._queue = self._queue, deque()
             dropped, self._dropped = self._dropped, 0
             if not batch and not dropped:
                 return False
+        made: list[bytes] = []
+        held = 0
         for size, item in batch:
-            self._write(item(self._writer))
-            with self._changed:
-                self._waiting -= size
-                self._changed.notify_all()
+            made += item(self._writer)
+            self._give_way()
+            held += size
+            if held > BATCH_BYTES:
+                self._written(made, held)
+                made, held = [], 0
+        self._written(made, held)
         if dropped:
             self._all_dropped += dropped
             self._write(self._writer.dropped(*self.now(), dropped))
         return True
+
+    def _give_way(self) -> None:
+        """Let the loop have the interpreter, which it would else wait for a switch interval."""
+        now = time.monotonic()
+        if now - self._gave_way > TURN and not self._closed:
+            time.sleep(0)
+            self._gave_way = time.monotonic()
+
+    def _written(self, made: list[bytes], size: int) -> None:
+        self._write(made)
+        with self._changed:
+            self._waiting -= size
+            self._changed.notify_all()
 
     def _write(self, made: Iterable[bytes]) -> None:
         data = b"".join(line + b"\n" for line in made)
@@ -244,17 +273,13 @@ class ConnectionRecord:
         self._recorder.put(size, lambda writer: writer.file(t, at, process, message))
 
 
-def _append(fd: int, part: Path) -> None:
-    """Copy another transcript behind this one, and remove it."""
-    try:
-        with part.open("rb") as file:
-            last = b""
-            while chunk := file.read(MIB):
-                last = chunk[-1:]
-                while chunk:
-                    chunk = chunk[os.write(fd, chunk) :]
-    except FileNotFoundError:  # it never began
-        return
-    if last not in (b"", b"\n"):
-        os.write(fd, b"\n")
-    part.unlink()
+def _secrets_in(
+    environ: Mapping[str, str], secret: Iterable[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """The variables that are secrets: those named in `secret`, and those whose names say so."""
+    certain = set(secret)
+    for name, value in environ.items():
+        likely = len(value) >= _LEAST_ENVIRON and is_secret_name(name)
+        # Where a secret lies is none.
+        if (likely and not value.startswith("/")) or name in certain:
+            yield name, value

@@ -24,12 +24,21 @@ _NAMES: Final = (
 )  # fmt: skip
 """Ends of names, without separators and in lower case, of members that hold secrets."""
 
-_FIELD: Final = re.compile(
-    r"token|secret|passw|passphrase|api.?key|access.?key|private.?key|authorization|cookie"
-    r"|bearer|credential|signature",
-    re.IGNORECASE,
+_NAMED: Final = re.compile(
+    r"(?:(?:token|secret|password|passwd|passphrase|(?:api|access|secret|private)[._-]?key"
+    r"|authorization|cookie|bearer|credentials?|signature|sig|auth|code|policy)[._-]*"
+    r"|[?&;]key)[\\\"']*\s*[=:](?!\s*(?:\"\"|null|true|false|\"?\[redacted:)|\d+\])"
 )
-"""Finds every line with such a member, and more."""
+"""Finds, in lower case, every secret that is one by its name, and a few more."""
+
+_HIDING: Final = ("\\u", "\\/", "\\\\\\\\")
+"""Escapes in which a letter can hide, and JSON in strings deeper than secrets are looked for."""
+
+_HINTS: Final = (
+    "bearer", "basic", "eyj", "exk", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "ghp", "gho", "ghs",
+    "xox", "akia", "://",
+)  # fmt: skip
+"""Pieces in lower case without which nothing is secret by its form alone."""
 
 _FORMS: Final = re.compile(
     r"(?P<bearer>(?i:\b(?:bearer|basic)\s+)(?P<bearer_value>[\w.\-~+/=%]{8,}))"
@@ -38,7 +47,7 @@ _FORMS: Final = re.compile(
     r"|(?P<user>://[^\s/@:\"]*:(?P<user_value>[^\s/@\"]+)@)"
     r"|(?P<query>[?&;](?i:[\w.%-]*(?:signature|sig|token|secret|password|api_?key|credential)"
     r"|key|auth|code|policy)=(?P<query_value>[^\s&#;\"'<>]+))"
-    r"|(?P<pair>(?<![\w-])(?i:[\w-]{0,60}?(?:token|secret|password|passwd|passphrase|api_?-?key|access_?key"
+    r"|(?P<pair>(?<![\w-])(?<!redacted:)(?i:[\w-]{0,60}?(?:token|secret|password|passwd|passphrase|api_?-?key|access_?key"
     r"|private_?key|authorization|credential|cookie)[\"']?)\s*[=:]\s*"
     r"(?!(?i:bearer|basic)\s)[\"']?(?P<pair_value>[^\s,;\"'}\]]{4,}))"
 )
@@ -63,20 +72,16 @@ class Redactor:
 
     def json(self, text: str) -> str:
         """A line of JSON without secrets; it stays JSON."""
-        if "\\" not in text and not self._suspect(text):
-            return text
+        if not any(escape in text for escape in _HIDING):
+            # The common case: at most values that may be replaced where they stand.
+            plain = self._secrets.replace_plain(text)
+            if plain is not None and not _suspect(plain):
+                return plain
         return self._json(text, 0)
 
     def text(self, text: str, *, cut: bool = False) -> str:
         """Any other text without secrets. `cut` says that it may have been longer."""
         return self._string(text, 0, cut=cut)
-
-    def _suspect(self, text: str) -> bool:
-        return (
-            _FIELD.search(text) is not None
-            or _FORMS.search(text) is not None
-            or self._secrets.touches(text)
-        )
 
     # --- JSON --------------------------------------------------------------------------
 
@@ -131,7 +136,7 @@ class Redactor:
 
     def _learn(self, text: str) -> None:
         """Know the secrets of its members before any string of it is looked at."""
-        if _FIELD.search(text) is None:
+        if _NAMED.search(text.lower()) is None:
             return
         try:
             value: object = json.loads(text)
@@ -167,7 +172,7 @@ class Redactor:
         if depth < _DEEPEST and _looks_like_json(text):
             text = self._json(text, depth + 1)
         text = self._secrets.replace(text, cut=cut)
-        return _FORMS.sub(self._formed, text)
+        return _FORMS.sub(self._formed, text) if _suspect(text) else text
 
     def _formed(self, match: "re.Match[str]") -> str:
         whole = match[0]
@@ -205,11 +210,21 @@ def is_secret_name(name: str) -> bool:
     return plain not in _FOLDERS and plain.endswith((*_NAMES, "key", "pwd", "auth"))
 
 
+def _suspect(text: str) -> bool:
+    """Whether anything here may be secret by its name or form."""
+    lowered = text.lower()
+    if _NAMED.search(lowered) is not None:
+        return True
+    return any(hint in lowered for hint in _HINTS) and _FORMS.search(text) is not None
+
+
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").replace(".", "").lower()
 
 
 def _decoded(word: str) -> str:
+    if "\\" not in word:
+        return word[1:-1]
     try:
         value: object = json.loads(word, strict=False)
     except ValueError:

@@ -32,6 +32,9 @@ _RUNS: Final = re.compile(r"[\w.\-~+/=%]{16,}")
 """Where tokens may stand: they have no spaces or quotes."""
 
 _PLAIN: Final = re.compile(r"[\w.\-~+/=%]+")
+_OUTSIDE: Final = re.compile(r"[-+.0-9eE]*|t?r?u?e?|f?a?l?s?e?|n?u?l?l?")
+"""What may be a part of JSON outside its strings: numbers, and words."""
+
 _LEAST_PART: Final = 16
 """Characters of a dotted token's part that is a secret of its own, such as its signature."""
 
@@ -42,6 +45,7 @@ class Secrets:
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
         self._lasting: dict[str, int] = {}  # variant → number
+        self._written: set[str] = set()  # the same as JSON strings
         self._whole: dict[str, int] = {}  # those too short to be looked for
         self._tokens: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # value → its variants
         self._starts: dict[str, dict[str, int]] = {}  # first characters → variant → number
@@ -57,6 +61,7 @@ class Secrets:
         number = self.number(name, value)
         if len(value) < LEAST_CHARS:
             self._whole[value] = number
+            self._written |= {json.dumps(value), json.dumps(value, ensure_ascii=False)}
             return
         for variant in variants_of(value):
             self._lasting.setdefault(variant, number)
@@ -101,19 +106,27 @@ class Secrets:
         """The number of the short secret that `text` is."""
         return self._whole.get(text)
 
-    def touches(self, text: str) -> bool:
-        """Whether any secret may stand in `text`, which is raw JSON or anything else."""
-        return (
-            any(variant in text for variant in self._lasting)
-            or any(f'"{short}"' in text for short in self._whole)
-            or next(self._token_spans(text, cut=False), None) is not None
-        )
+    def replace_plain(self, text: str) -> str | None:
+        """A line of JSON without secrets, if they can be replaced where they stand; else None.
+
+        Those cannot that look like JSON themselves, and short ones.
+        """
+        if any(written in text for written in self._written):
+            return None
+        found = [variant for variant in self._lasting if variant in text]
+        if not found and not self._starts:
+            return text
+        if not all(_within_strings(variant) for variant in found):
+            return None
+        return self.replace(text)
 
     def replace(self, text: str, *, cut: bool = False) -> str:
         """`text` without secrets. With `cut` its end may be the beginning of one."""
         number = self._whole.get(text)
         if number is not None:
             return self.placeholder(number)
+        if not cut and not any(variant in text for variant in self._lasting) and not self._starts:
+            return text
         spans = [*self._lasting_spans(text, cut=cut), *self._token_spans(text, cut=cut)]
         if not spans:
             return text
@@ -150,6 +163,11 @@ class Secrets:
                         yield position, position + len(variant), number
                     elif cut and variant.startswith(text[position:]):
                         yield position, len(text), number
+
+
+def _within_strings(variant: str) -> bool:
+    """Whether it can only stand within a string of JSON, whole."""
+    return _PLAIN.fullmatch(variant) is not None and _OUTSIDE.fullmatch(variant) is None
 
 
 def merged(spans: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
