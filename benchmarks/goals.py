@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from benchmarks.model import Document, Figure, Report, Verdict
+from benchmarks.model import STATED, Document, Figure, Report, Verdict
 
 
 class Goal(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Goal(Struct, frozen=True):
 
     def _bound(self, bound: float | None) -> str:
         if bound is None:
-            return "state it"
+            return STATED
         sign = "≤" if self.sense == "at most" else "≥"
         unit = "" if self.unit == "x" else f" {self.unit}"
         return f"{sign} {bound:g}{unit}"

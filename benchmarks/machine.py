@@ -36,7 +36,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "system": platform.system(),
-        "release": platform.release(),
+        "release": platform.release().partition("-")[0],
         "machine": platform.machine(),
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -27,6 +27,10 @@ LEFT_OUT: Final = "left out: only our own code is measured"
 """Why a contender is absent from a run without peers."""
 
 
+STATED: Final = "state it"
+"""The bound of a goal that asks only for its figure."""
+
+
 class Spread(Struct, frozen=True):
     """A figure over all rounds: its median, the least and the greatest."""
 

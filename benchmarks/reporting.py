@@ -12,7 +12,7 @@ from typing import Any, Final
 from benchmarks import suites
 from benchmarks.model import Document, Report, encode
 from benchmarks.plots import plots
-from benchmarks.tables import heading, measures, reached, short, spread
+from benchmarks.tables import heading, judgement, measures, reached, short, spread
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 REPORT: Final = DOCS / "benchmarks.md"
@@ -86,7 +86,7 @@ def _goals(document: Document) -> str:
             verdict.must,
             verdict.aim,
             reached(verdict),
-            ("met, and the aim" if verdict.aimed else "met") if verdict.met else "**missed**",
+            judgement(verdict) if verdict.met else f"**{judgement(verdict)}**",
         )
         for verdict in document.goals
     ]

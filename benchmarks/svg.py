@@ -13,8 +13,8 @@ from msgspec import Struct
 
 Kind = Literal["ours", "peer", "floor"]
 
-WIDTH: Final = 860
-LABEL: Final = 250
+WIDTH: Final = 900
+LABEL: Final = 290
 """Left of the bars."""
 
 NUMBER: Final = 90

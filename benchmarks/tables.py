@@ -5,7 +5,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.model import Document, Report, Spread, Verdict
+from benchmarks.model import STATED, Document, Report, Spread, Verdict
 
 UNITS: Final = {
     "_per_s": "/s",
@@ -118,7 +118,14 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _word(verdict: Verdict) -> str:
+def judgement(verdict: Verdict) -> str:
+    """A verdict in a word or four."""
     if not verdict.met:
-        return "[red]missed[/red]"
-    return "[green]met[/green], and the aim" if verdict.aimed else "[green]met[/green]"
+        return "missed"
+    if verdict.must == STATED:
+        return "stated"
+    return "met, and the aim" if verdict.aimed else "met"
+
+
+def _word(verdict: Verdict) -> str:
+    return f"[{'green' if verdict.met else 'red'}]{judgement(verdict)}[/]"

@@ -20,6 +20,9 @@ from executa_protocol.runs import read_run_answer
 FRAMES: Final = 4_096
 RUN_ID: Final = "0123456789abcdef0123456789abcdef"
 
+UNCHECKED: Final = "executa, without the line's check"
+CHECK: Final = "executa, the line's check alone"
+
 Way = Callable[[bytes], bytes]
 """A line in, and the same message out as a line."""
 
@@ -40,7 +43,13 @@ async def run(scale: Scale) -> Report:
     """An agent run of 4,096 frames and an invoke, decoded, checked and encoded, over json."""
     report = Report("codec")
     frames = FRAMES if scale.size > 0.1 else 64
-    whole: dict[str, Way] = {"executa": run_ours, "json": run_json, "msgspec, unchecked": bare}
+    whole: dict[str, Way] = {
+        "executa": run_ours,
+        UNCHECKED: run_unchecked,
+        CHECK: check_alone,
+        "json": run_json,
+        "msgspec, unchecked": bare,
+    }
     condition = f"a run of {frames:,} frames"
     line = run_line(frames)
     await _measure(whole, line, scale, report, condition=condition, key="over_json")
@@ -67,6 +76,9 @@ async def _measure(
     series = await alternate(condition, trials, scale.rounds, report)
     ours, theirs = (series.values(name, "cpu_us") for name in ("executa", "json"))
     ratio(report, key, f"{condition}: our bytes a CPU second over json's", theirs, ours)
+    for name, part in ((UNCHECKED, "unchecked"), (CHECK, "check")):
+        title = f"{condition}: the same of {name.removeprefix('executa, ')}"
+        ratio(report, f"{part}_{key}", title, theirs, series.values(name, "cpu_us"))
 
 
 def run_line(frames: int) -> bytes:
@@ -97,6 +109,18 @@ def run_ours(line: bytes) -> bytes:
     assert isinstance(message.id, int)
     assert message.result is not UNSET
     return envelope.result_frame(message.id, read_run_answer(message.result).encode())
+
+
+def run_unchecked(line: bytes) -> bytes:
+    """`run_ours` for a line that somebody has checked: what the check costs is the difference."""
+    message = _BARE.decode(line)
+    return envelope.result_frame(message.id, read_run_answer(message.result).encode())
+
+
+def check_alone(line: bytes) -> bytes:
+    """UTF-8, depth and the size of numbers (R-14), which `json` looks at in part."""
+    codec.check_content(line)
+    return line
 
 
 def run_json(line: bytes) -> bytes:
