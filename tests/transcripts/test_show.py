@@ -218,6 +218,15 @@ def test_a_wrong_option_is_a_sentence_and_exit_code_2(
     assert told in json.loads(told_as_json.stdout)["error"]["message"]
 
 
+def test_a_page_never_takes_the_place_of_its_transcript(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", NESTED)
+    before = path.read_bytes()
+    done = executa("show", str(path), "--html", str(path))
+    assert done.returncode == 2
+    assert "is the transcript itself" in done.stderr
+    assert path.read_bytes() == before
+
+
 def test_a_foreign_file_is_a_sentence_and_exit_code_2() -> None:
     done = executa("show", "README.md")
     assert done.returncode == 2

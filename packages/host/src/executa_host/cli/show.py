@@ -50,6 +50,8 @@ def show(
         if depth is not None:
             roots = filters.to_depth(roots, depth)
         if html is not None:
+            if html.exists() and html.samefile(file):
+                raise UsageError(f"--html: {html} is the transcript itself; name another file")
             _write(html, make_page(found, tree, roots))
     if json:
         write_json(_document(found, tree, roots, html))
