@@ -106,7 +106,8 @@ def test_a_reload_waits_for_the_invoke_that_runs(tmp_path: Path, env: dict[str, 
 def test_ctrl_c_cancels_the_invoke_then_drops_the_line_and_ctrl_d_leaves(
     env: dict[str, str],
 ) -> None:
-    with Terminal("dev", "--no-watch", str(SLOW), cwd=ROOT, env=env) as terminal:
+    words = ("dev", "--no-watch", "--nexus", "http", str(SLOW))
+    with Terminal(*words, cwd=ROOT, env=env) as terminal:
         terminal.until(PROMPT)
         terminal.enter("forever")
         terminal.until("waits")
@@ -114,6 +115,9 @@ def test_ctrl_c_cancels_the_invoke_then_drops_the_line_and_ctrl_d_leaves(
         terminal.until("cancellation of forever: confirmed")
         terminal.until(PROMPT)
         terminal.type(f"nonsense{CTRL_C}")
+        terminal.until(PROMPT)
+        terminal.enter("storage ls")
+        terminal.until("nothing is stored")  # so the signal has not ended nexus
         terminal.until(PROMPT)
         terminal.enter("typed count=7")
         terminal.until('"count": 7')

@@ -25,7 +25,6 @@ from executa_host.spec import PluginSpec
 from executa_protocol.nexus import Nexus
 from executa_protocol.transcript import AnyEvent
 
-KEY_ENV: Final = "EXECUTA_NEXUS_KEY"
 MODEL_KEY_ENV: Final = "EXECUTA_MODEL_KEY"
 """The key of an OpenAI-compatible endpoint; no plugin inherits it (R-27)."""
 
@@ -47,7 +46,7 @@ class NexusOptions:
         str,
         Parameter(
             help="direct: in this process. http: a stub of its own. Or an address; the key for "
-            f"it is in {KEY_ENV}."
+            "it is in EXECUTA_NEXUS_KEY."
         ),
     ] = "direct"
     model: Annotated[
@@ -134,7 +133,7 @@ class NexusOptions:
             msg = f"--nexus: {self.nexus!r} is neither direct nor http nor an address"
             raise exits.Stop(msg, exits.USAGE)
         self._refuse_stub_options()
-        nexus = over_http(self.nexus, os.environ.get(KEY_ENV, ""))
+        nexus = over_http(self.nexus, show_key=True)
         try:
             yield NarrowedNexus(nexus, {plugin: self.narrowing()})
         finally:

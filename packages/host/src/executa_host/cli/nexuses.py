@@ -4,6 +4,7 @@ Both are found by the entry-point group ``executa.nexus``; nothing here imports 
 """
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -50,12 +51,15 @@ def in_process(name: str = "stub", config: dict[str, Any] | None = None) -> Nexu
     return cast("Nexus", _entry(name).load()(config))
 
 
-def over_http(url: str, key: str = "") -> Nexus:
-    """The nexus at this address. Raises `UsageError` for an address that is none."""
-    # Not above: a command without HTTP starts sooner without its library.
-    from executa_host.nexus.http import HttpNexus  # noqa: PLC0415
+def over_http(url: str, *, show_key: bool = False) -> Nexus:
+    """The nexus at this address; with `show_key` this host shows it the user's key.
 
-    return HttpNexus(url, key=key)
+    Raises `UsageError` for an address that is none.
+    """
+    # Not above: a command without HTTP starts sooner without its library.
+    from executa_host.nexus.http import KEY_ENV, HttpNexus  # noqa: PLC0415
+
+    return HttpNexus(url, key=os.environ.get(KEY_ENV, "") if show_key else "")
 
 
 @asynccontextmanager
