@@ -6,11 +6,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.conformance.peers import broken_calls, broken_life, broken_wire
+from tests.conformance.peers import broken_calls, broken_life, broken_services, broken_wire
 from tests.conformance.peers.faults import FAULTS
 from tests.conformance.peers.plugin import Plugin, claim
 
-FAULTY = (broken_calls, broken_life, broken_wire)
+FAULTY = (broken_calls, broken_life, broken_services, broken_wire)
 """Whose import fills `FAULTS`."""
 
 

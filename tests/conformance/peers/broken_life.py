@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tests.conformance.peers.call import Call
 from tests.conformance.peers.faults import fault, renamed, result_of, without
-from tests.conformance.peers.plugin import Call, Plugin
+from tests.conformance.peers.plugin import Plugin
 
 Object = dict[str, Any]
 

@@ -131,6 +131,12 @@ def _(plugin: Plugin) -> None:
     plugin.wire.read = lambda line: read(line) if line.strip() else leave()
 
 
+@fault("WIRE-103:white-space-between-tokens-is-ignored")
+def _(plugin: Plugin) -> None:
+    read = plugin.wire.read
+    plugin.wire.read = lambda line: read(line) if b" :" not in line else None
+
+
 @fault("WIRE-105:a-byte-order-mark-is-stripped")
 def _(plugin: Plugin) -> None:
     plugin.wire.clean = lambda line: line.strip(b" \t\r\n")

@@ -6,7 +6,8 @@ A fault has the name of the check that must catch it.
 from collections.abc import Callable
 from typing import Any
 
-from tests.conformance.peers.plugin import Call, Plugin
+from tests.conformance.peers.call import Call
+from tests.conformance.peers.plugin import Plugin
 
 Object = dict[str, Any]
 Fault = Callable[[Plugin], None]

@@ -46,8 +46,9 @@ class ReverseCall(Struct):
     """A call of the plugin. `error` is the code that it was refused with, 0 if none.
 
     `invoke_id` is the invoke that it named, if it named one; `known` says whether there was
-    such a one, `open` whether it was running; `nameless` that no invoke was running which has
-    an id at all. `step` is the step of the gate that refused it.
+    such a one, `open` whether it was running; `nameless` that it may belong to an invoke that
+    was given no id, `alone` that no invoke was running at all. `step` is the step of the gate
+    that refused it.
     """
 
     id: Any
@@ -57,6 +58,7 @@ class ReverseCall(Struct):
     open: bool
     known: bool
     nameless: bool
+    alone: bool
     error: int = 0
     step: str = ""
     held: bool = False
@@ -81,6 +83,8 @@ class Services:
         self.active: set[str] = set()
         """The invokes in flight, by id."""
         self.closed: set[str] = set()
+        self.unnamed = False
+        """Whether there was an invoke without context, as 1.1 knows it."""
         self._scripts: dict[str, Script] = {}
         self._holding: set[str] = set()
 
@@ -151,7 +155,8 @@ class Services:
             invoke_id=named,
             open=named in self.active,
             known=named in self.active or named in self.closed,
-            nameless=not self.active,
+            nameless=self.unnamed and not self.active,
+            alone=not self.unnamed and not self.active,
         )
         self.calls.append(call)
         outcome = self._outcome(call, message.params)

@@ -90,6 +90,8 @@ class Session(Link):
             if parent is not None:
                 params["context"]["parent_invoke_id"] = parent
             self.services.open(invoke_id)
+        else:
+            self.services.unnamed = True
         future = await self.post("invoke", params | (extra or {}))
         future.add_done_callback(lambda _: self.services.ended(invoke_id))
         return Invoke(invoke_id, future)

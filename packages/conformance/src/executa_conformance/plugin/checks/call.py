@@ -101,6 +101,7 @@ async def an_invoke_without_context_is_served(scene: Scene) -> None:
         case = scene.facts.plain
         before = await session.invoke(case.tool, case.arguments)
         params = {"tool": case.tool, "arguments": case.arguments}
+        session.services.unnamed = True
         future = await session.post("invoke", params)
         answer = await session.answer(future, "invoke without context", scene.patience.invoke)
         # Without an invoke's id nobody can say whose a reverse call is.
@@ -149,6 +150,10 @@ async def every_reverse_call_names_its_invoke(scene: Scene) -> None:
             msg = f"{call.method} names an invoke that there never was: {call.invoke_id!r}"
             raise NotMet(msg)
     for call in calls:
+        if call.invoke_id is None and call.alone:
+            scene.evidence.add("<", encode(call.params), call.method)
+            msg = f"{call.method} was called while no invoke was running"
+            raise NotMet(msg)
         if call.invoke_id is None and not call.nameless:
             scene.evidence.add("<", encode(call.params), call.method)
             msg = f"{call.method} has no params.context.invoke_id; with one invoke open hosts guess"

@@ -8,6 +8,7 @@ from executa_conformance.plugin.scene import Scene
 from executa_conformance.plugin.session import Session
 from executa_conformance.plugin.tools import Case
 from executa_conformance.registry import check
+from executa_conformance.sightings import SCHEMA
 from executa_protocol.capabilities import BARE_APS, hint, is_allowed
 from executa_protocol.codec import decode_any, encode
 from executa_protocol.faults import as_object
@@ -79,6 +80,9 @@ async def the_answer_has_version_server_and_capabilities(scene: Scene) -> None:
         if missing:
             msg = f"the answer to initialize lacks {', '.join(missing)}"
             raise NotMet(msg)
+        for each in session.lookout.sightings:
+            if each.requirement == SCHEMA:
+                raise NotMet(each.message)
 
 
 @check("HAND-119", role="plugin")

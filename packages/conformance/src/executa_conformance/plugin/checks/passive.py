@@ -24,13 +24,17 @@ _REVERSE: Final = ("any request",)
 
 
 class Row(Struct, frozen=True):
-    """A requirement that lines show. `answers` and `requests` are methods that could break it."""
+    """A requirement that lines show. `answers` and `requests` are methods that could break it.
+
+    `schema` names what breaks it, too, by not meeting its schema.
+    """
 
     requirement: str
     name: str
     level: str = "core"
     answers: tuple[str, ...] = ()
     requests: tuple[str, ...] = ()
+    schema: str = ""
 
 
 ROWS: Final = (
@@ -59,7 +63,7 @@ ROWS: Final = (
     Row("HAND-004", "capabilities-are-an-object", "v2", answers=("initialize",)),
     Row("HAND-005", "server_info-has-name-and-version", "v2", answers=("initialize",)),
     Row("CORE-001", "no-null-for-nothing"),
-    Row("CORE-002", "health-words", answers=("health",)),
+    Row("CORE-002", "health-words", answers=("health",), schema="result of health"),
     Row("CORE-003", "types-of-what-is-optional", answers=("invoke", "health")),
     Row("CORE-004", "results-are-wrapped", answers=("invoke",)),
     Row("CORE-005", "results-say-success", answers=("invoke",)),
@@ -125,6 +129,8 @@ def _register(row: Row) -> None:
     async def judge(scene: Scene) -> None:
         sightings = scene.world.sightings()
         raise_for(scene, [each for each in sightings if each.requirement == row.requirement])
+        if row.schema:
+            schema_of(scene, row.schema)
         for session in scene.world.sessions:
             lookout = session.lookout
             called = {method for method, _ in lookout.requests}
@@ -147,7 +153,7 @@ for _row in ROWS:
 
 @check("CALL-011", role="plugin", passive=True)
 async def results_have_their_members(scene: Scene) -> None:
-    schema_of(scene, "result of invoke", "result of health", "result of initialize")
+    schema_of(scene, "result of invoke")
     answers = [each for session in scene.world.sessions for each in session.lookout.answers]
     for method, result in answers:
         members = as_object(result) or {}

@@ -183,6 +183,13 @@ async def each_answer_is_flushed(scene: Scene) -> None:
         await session.request("describe")
 
 
+@check("WIRE-103", role="plugin")
+async def white_space_between_tokens_is_ignored(scene: Scene) -> None:
+    async with scene.ready() as session:
+        line = b' { "jsonrpc" :\t"2.0" , "id" : %d ,\r "method" : "describe" }  \n'
+        await _odd_line(session, line, "white space between tokens")
+
+
 @check("WIRE-144", role="plugin")
 async def unknown_members_are_ignored(scene: Scene) -> None:
     async with scene.ready() as session:
