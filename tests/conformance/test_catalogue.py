@@ -8,15 +8,12 @@ import pytest
 
 from executa_conformance import catalogue, freeze
 from executa_conformance.catalogue import changes, digest, frozen, requirements
-from executa_conformance.model import Requirement, Role
+from executa_conformance.model import ROLES, Requirement, Role
 from executa_conformance.registry import check, checks, select
 
 FORM = re.compile(r"[A-Z]{3,5}-\d{3}")
 
-CHECKED: tuple[Role, ...] = ("plugin", "host", "parser")
-"""Roles whose checks are written."""
-
-each_role = pytest.mark.parametrize("role", CHECKED)
+each_role = pytest.mark.parametrize("role", ROLES)
 
 
 @each_role
