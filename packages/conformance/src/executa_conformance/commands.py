@@ -50,7 +50,7 @@ def host(*command: str, hurry: bool = False, options: Options) -> int:
     command
         The command of the host's adapter, after --.
     hurry
-        Ask the host to keep time-outs a tenth as long, where its adapter can.
+        Ask the host to keep shorter time-outs, where its adapter can.
     """
     from executa_conformance.host.target import check_host  # noqa: PLC0415 - late
 

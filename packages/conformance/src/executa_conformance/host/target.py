@@ -8,12 +8,22 @@ from executa_conformance.cli.running import Ran, Work
 from executa_conformance.evidence import Evidence
 from executa_conformance.host.adapter import HIDDEN, Adapter
 from executa_conformance.host.nexus import KEY, ScriptedNexus
-from executa_conformance.host.scene import PACE, HostScene, Surroundings
+from executa_conformance.host.scene import HostScene, Surroundings
 from executa_conformance.host.stage import Stage
 from executa_conformance.model import Check, NotApplicable
 from executa_conformance.patience import Patience
 from executa_conformance.runner import Told, run_checks
 from executa_conformance.sightings import Sighting
+
+HURRIED: Final = {
+    "initialize": 2.0,
+    "describe": 2.0,
+    "health": 1.0,
+    "stop": 0.5,
+    "cancel": 0.5,
+    "restart": 0.1,
+}
+"""Time-outs of a host in a hurry. Those of a start stay long enough for a busy machine."""
 
 _NEEDS: Final = {
     "core": "",
@@ -71,9 +81,9 @@ async def open_host(
 def check_host(command: Sequence[str], *, hurry: bool = False) -> Work:
     """The work of ``executa check host``.
 
-    With `hurry` the host is asked for time-outs a tenth as long.
+    With `hurry` the host is asked to keep shorter time-outs.
     """
-    pace = {name: seconds / 10 for name, seconds in PACE.items()} if hurry else None
+    pace = HURRIED if hurry else None
 
     async def work(
         found: tuple[Check, ...], patience: Patience, jobs: int, told: Told | None

@@ -52,7 +52,7 @@ async def initialize_comes_first(scene: HostScene) -> None:
     starting = scene.starting(actor)
     await actor.process(1, scene.patience.answer)
     await actor.life.until(lambda: bool(held), "request that is initialize came")
-    await scene.pause()
+    await scene.pause(min(scene.patience.quiet, scene.around.pace("initialize") / 4))
     asked = [one.method for one in actor.life.requests]
     expect(asked == ["initialize"], f"before its answer the plugin was sent {asked}")
     handshake()(*held[0])
