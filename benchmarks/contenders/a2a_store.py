@@ -69,11 +69,15 @@ class TaskStore:
 
 @asynccontextmanager
 async def open_tasks(options: Options) -> AsyncGenerator[TaskStore]:
-    """A store in a new file with a write-ahead log, synced at each commit as ours is."""
+    """A store in a new file, synced at each commit as ours is.
+
+    `journal` is SQLite's mode; by default ``delete``, as the library leaves it, while ``wal``
+    is what whoever knows SQLite would ask for.
+    """
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
         path = Path(folder) / "tasks.db"
         with closing(sqlite3.connect(path)) as db:
-            db.execute("pragma journal_mode = wal")
+            db.execute(f"pragma journal_mode = {options.get('journal', 'delete')}")
         # One connection: more of them wait for each other's lock, and lose by it.
         engine = asyncio_engines.create_async_engine(
             f"sqlite+aiosqlite:///{path}",

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from benchmarks.drivers.contender import Task
 from benchmarks.drivers.pool import Ask, Pool, Wanted
 from benchmarks.model import Report
-from benchmarks.rounds import ratio
+from benchmarks.rounds import Series, ratio
 from benchmarks.scale import Scale
 
 CALLERS: Final = (1, 64, 512)
@@ -17,6 +17,10 @@ WORKS: Final = {
     "lifecycle": "full lifecycles",
     "event": "events",
 }
+PEERS: Final = {"a2a-sdk": "a2a", "dbos": "dbos"}
+WAL: Final = ", WAL"
+"""Beside its name: a peer on a file with a write-ahead log, which it does not ask for itself."""
+
 DISK: Final = "fdatasync of a page"
 
 
@@ -33,8 +37,8 @@ async def run(scale: Scale) -> Report:
                 for setting in SETTINGS
             ),
             Wanted(DISK, DISK),
-            Wanted("a2a-sdk", "a2a-sdk"),
-            Wanted("dbos", "dbos"),
+            *(Wanted(peer, peer) for peer in PEERS),
+            *(Wanted(peer + WAL, peer, {"journal": "wal"}) for peer in PEERS),
         )
         for kind, words in WORKS.items():
             for callers in CALLERS:
@@ -43,17 +47,11 @@ async def run(scale: Scale) -> Report:
                 if callers == 1 and kind == "accept":
                     asks.append(Ask(DISK, Task("fdatasync")))
                 if kind == "lifecycle" and callers <= 64:
-                    asks += [Ask(peer, Task(kind), callers) for peer in ("a2a-sdk", "dbos")]
+                    asks += [Ask(peer, Task(kind), callers) for peer in PEERS]
+                    asks += [Ask(peer + WAL, Task(kind), callers) for peer in PEERS]
                 series = await pool.rounds(condition, asks)
                 if kind == "lifecycle" and callers == 64:
-                    ours = series.values(_ours("FULL"), "rate_per_s")
-                    for peer, key in (("a2a-sdk", "a2a"), ("dbos", "dbos")):
-                        theirs = series.values(peer, "rate_per_s")
-                        title = f"{condition}, FULL: ours a second over {peer}'s"
-                        ratio(report, f"over_{key}", title, ours, theirs)
-                    relaxed = series.values(_ours("NORMAL"), "rate_per_s")
-                    title = f"{condition}: what FULL leaves of NORMAL's rate"
-                    ratio(report, "full_over_normal", title, ours, relaxed)
+                    _compare(series, condition, report)
         asks = [Ask(_ours(setting), Task("check")) for setting in SETTINGS]
         await pool.once("everything that was written, checked", asks)
     return report
@@ -61,3 +59,18 @@ async def run(scale: Scale) -> Report:
 
 def _ours(setting: str) -> str:
     return f"executa, {setting}"
+
+
+def _compare(series: Series, condition: str, report: Report) -> None:
+    """Ours over the peers', in rates, which the disk has a part in, and in CPU time."""
+    ours, used = (series.values(_ours("FULL"), name) for name in ("rate_per_s", "cpu_client_us"))
+    for peer, key in PEERS.items():
+        for name, suffix in ((peer, ""), (peer + WAL, "_wal")):
+            theirs = series.values(name, "rate_per_s")
+            title = f"{condition}, FULL: ours a second over {name}'s"
+            ratio(report, f"over_{key}{suffix}", title, ours, theirs)
+        title = f"{condition}, FULL: CPU of one of {peer + WAL}'s over ours"
+        ratio(report, f"cpu_of_{key}", title, series.values(peer + WAL, "cpu_client_us"), used)
+    relaxed = series.values(_ours("NORMAL"), "rate_per_s")
+    title = f"{condition}: what FULL leaves of NORMAL's rate"
+    ratio(report, "full_over_normal", title, ours, relaxed)
