@@ -30,8 +30,11 @@ def executa(*words: str, timeout: float = 120.0) -> "subprocess.CompletedProcess
 @pytest.fixture(scope="session")
 def demo_transcript(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The transcript of a whole demo."""
-    path = tmp_path_factory.mktemp("demo") / "t.jsonl"
-    done = executa("demo", "--json", "--record", str(path))
+    folder = tmp_path_factory.mktemp("demo")
+    path, briefed = folder / "t.jsonl", folder / "README.md"
+    # A copy, because a replay reads it again.
+    briefed.write_bytes((ROOT / "README.md").read_bytes())
+    done = executa("demo", "--json", "--file", str(briefed), "--record", str(path))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     return path
 

@@ -135,7 +135,7 @@ def test_in_a_pipe_it_prints_plain_lines_and_what_there_was(demo_transcript: Pat
     assert "\x1b" not in done.stdout
     assert "storage/get" in done.stdout
     assert "refused at step manifest" in done.stdout
-    assert "invokes, 15 reverse calls" in done.stdout.splitlines()[-1]
+    assert re.search(r"\d+ invokes, \d+ reverse calls, ", done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("columns", [40, 132])
