@@ -101,6 +101,7 @@ def test_output_that_is_buffered_is_told_from_silence(doctor: Doctor) -> None:
     assert "no answer" in last["found"]
 
 
+@pytest.mark.slow
 def test_a_cold_start_is_told_from_silence(doctor: Doctor) -> None:
     """Slower than `initialize` may be, and slower than that and `describe` together."""
     for seconds, name in (("3", "initialize"), ("6", "start")):
