@@ -62,8 +62,9 @@ def kills(total: int, chance: random.Random) -> Iterator[Kill]:
             chance.shuffle(points)
         point = points.pop()
         if point.startswith("recover."):
-            # There is something to recover only after a kill in the middle of work.
-            yield Kill(after=0.3)
+            # There is something to recover only after a kill while an action ran; a moment
+            # that a clock chooses may come before that on a busy machine.
+            yield Kill("invoke.begun", chance.randrange(1, 4))
             yield Kill(point)
             continue
         # What happens with every commit is reached at once: then a later time tells more.
