@@ -7,14 +7,18 @@ import pty
 import re
 import struct
 import subprocess
+import tempfile
 import termios
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from executa_host.transcripts.items import Item
 from executa_host.transcripts.model import build_tree
+from executa_host.transcripts.page import make_page
 from executa_host.transcripts.reading import read_transcript
 from tests.support.sources import ROOT
 from tests.transcripts.conftest import EXECUTA, executa, frame, write
@@ -104,6 +108,22 @@ def test_the_answer_of_each_concurrent_call_goes_to_its_own(tmp_path: Path) -> N
     calls = [item for item in invoke.children if item.kind == "reverse"]
     assert [call.status for call in calls] == ["ok", "refused"]
     assert calls[0].end > calls[1].end
+
+
+@given(st.lists(st.sampled_from(NESTED), max_size=20), st.booleans())
+def test_whatever_the_order_of_lines_there_is_a_tree(
+    events: list[dict[str, Any]], end: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = read_transcript(write(Path(folder) / "t.jsonl", events, end=end))
+        tree = build_tree(found)
+        page = make_page(found, tree, tree.roots)
+    items = [item for root in tree.roots for item in root.walk()]
+    assert all(item.start <= item.end for item in items)
+    assert sum(item.kind == "frame" for item in items) == sum(
+        event["event"] == "frame" for event in events
+    )
+    assert page.count("</script>") == 2
 
 
 def test_what_was_cut_stays_open(tmp_path: Path) -> None:
