@@ -232,6 +232,7 @@ def test_what_a_terminal_would_obey_is_shown_and_not_sent(mixed: Report) -> None
     assert "\x00" not in text
     assert "\\u001b[31m" in text
     assert re.search(r"mine 1\.0 does not conform to executa 2026-11 \(plugin\)", text)
+    assert "1 pass, 3 fail (2 not counted), 1 non-strict, 1 info, 1 not-applicable" in text
     assert "fail (should) LIFE-003:ends" in text
     assert "expected fail LIFE-004:ends" in text
     assert "LIFE-001: expected to fail, and did not" in text

@@ -43,7 +43,7 @@ def test_the_validator_agrees_with_a_library_on_every_schema(name: str) -> None:
     document = protocol_schemas()[name]
     library: Any = Draft202012Validator(document)
 
-    @settings(max_examples=30)
+    @settings(max_examples=15)
     @given(objects_for(name) | values)
     def agree(value: Any) -> None:
         assert (not schemas.faults(value, name)) == library.is_valid(value)

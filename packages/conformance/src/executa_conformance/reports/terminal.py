@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Final, TextIO
 
-from executa_conformance.model import Event, Result
+from executa_conformance.model import Event, Result, Word
 from executa_conformance.report import Report
 
 _COLOURS: Final = {
@@ -63,7 +63,7 @@ class Terminal:
             self.say(f"  {level:<{width}}  {count:>3} checks  {self._paint(_clean(word), shade)}")
         for entry in report.stale:
             self.say(self._paint(f"{entry}: expected to fail, and did not; take it off", "31"))
-        counts = ", ".join(f"{count} {word}" for word, count in report.summary.items() if count)
+        counts = ", ".join(_count(report, word) for word in report.summary if report.summary[word])
         name = f"{report.name} {report.version}".strip() or report.subject
         verdict = "conforms" if report.exit_code == 0 else "does not conform"
         shade = "32;1" if report.exit_code == 0 else "31;1"
@@ -82,6 +82,14 @@ class Terminal:
         if result.counts:
             for event in result.evidence[-SHOWN_LINES:]:
                 self.say(self._paint(f"      {_shown(event)}", "2"))
+
+
+def _count(report: Report, word: Word) -> str:
+    """How many came to a verdict, and how many of those make the run fail."""
+    results = [result for result in report.checks if result.word == word]
+    spared = sum(not result.counts for result in results)
+    note = f" ({spared} not counted)" if word == "fail" and spared else ""
+    return f"{len(results)} {word}{note}"
 
 
 def _shown(event: Event) -> str:

@@ -1,6 +1,6 @@
 """The life of a plugin's process (seed lifecycle, Five phases, Health probe, Shutdown contract)."""
 
-from executa_conformance.model import NotApplicable, NotMet
+from executa_conformance.model import NotApplicable, NotMet, Remark
 from executa_conformance.plugin.scene import Scene
 from executa_conformance.registry import check
 from executa_protocol.codes import METHOD_NOT_FOUND
@@ -33,7 +33,9 @@ async def describe_is_answered_in_time(scene: Scene) -> None:
 async def health_is_answered_as_the_seed_says(scene: Scene) -> None:
     async with scene.ready() as session:
         answer = await session.request("health")
-        if answer.error is not None and answer.code != METHOD_NOT_FOUND:
+        if answer.code == METHOD_NOT_FOUND:
+            raise Remark("there is no health probe, so hosts take the plugin for healthy")
+        if answer.error is not None:
             msg = f"expected a status or {METHOD_NOT_FOUND}, got {answer}"
             raise NotMet(msg)
         status = answer.members.get("status")
