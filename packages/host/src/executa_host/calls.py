@@ -4,7 +4,10 @@ Owns the way to the process and the handles. One invoke on a process is `invoker
 """
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
+from executa_host.connection import Connection
 from executa_host.handle import InvokeHandle
 from executa_host.invocation import ActiveInvoke, CancelOutcome, InvokeOutcome, InvokeTimeout
 from executa_host.invoker import Invoker
@@ -12,6 +15,8 @@ from executa_host.plugins import Plugins
 from executa_host.routing import find_route
 from executa_host.runtime import Runtime
 from executa_protocol.errors import CallCancelled, UsageError
+
+Running = Coroutine[Any, Any, InvokeOutcome]
 
 
 class Calls:
@@ -24,29 +29,44 @@ class Calls:
         self._monotonic = runtime.clock.monotonic
         self._handles: dict[str, InvokeHandle] = {}
 
-    async def run(
-        self, active: ActiveInvoke, arguments: bytes, timeout: float | None
-    ) -> InvokeOutcome:
-        """Run an invoke on its plugin, which is started if need be.
+    def run(self, active: ActiveInvoke, arguments: bytes, timeout: float | None) -> Running:
+        """What is to be awaited at once to run an invoke on its plugin, started if need be.
 
         `timeout` is seconds and covers everything; without it the tool's own limit counts
-        from when the plugin is ready.
+        from when the plugin is ready. Raises itself what it knows already.
         """
         begun = self._monotonic()
         connection = self._plugins.live(active.plugin, active.user_id)
         if connection is None:
-            supervisor = self._plugins.supervisor(active.plugin, active.user_id)
-            try:
-                async with asyncio.timeout(timeout):
-                    connection = await supervisor.ready()
-            except TimeoutError:
-                text = f"{active.plugin} was not ready within {timeout:g} s"
-                raise InvokeTimeout(text, written=False) from None
-            if timeout is None:
-                begun = self._monotonic()
+            return self._start_and_run(active, arguments, timeout, begun)
+        return self._run_on(connection, active, arguments, timeout, begun)
+
+    async def _start_and_run(
+        self, active: ActiveInvoke, arguments: bytes, timeout: float | None, begun: float
+    ) -> InvokeOutcome:
+        supervisor = self._plugins.supervisor(active.plugin, active.user_id)
+        try:
+            async with asyncio.timeout(timeout):
+                connection = await supervisor.ready()
+        except TimeoutError:
+            text = f"{active.plugin} was not ready within {timeout:g} s"
+            raise InvokeTimeout(text, written=False) from None
+        if timeout is None:
+            begun = self._monotonic()
+        return await self._run_on(connection, active, arguments, timeout, begun)
+
+    def _run_on(
+        self,
+        connection: Connection,
+        active: ActiveInvoke,
+        arguments: bytes,
+        timeout: float | None,
+        begun: float,
+    ) -> Running:
+        # No coroutine of its own: thousands in flight cost the collector each object they have.
         route = find_route(connection.routes, active.plugin, active.tool)
         active.deadline = begun + (route.limit if timeout is None else timeout)
-        return await self._invoker.run(connection, route, arguments, active)
+        return self._invoker.run(connection, route, arguments, active)
 
     def begin(self, active: ActiveInvoke, arguments: bytes, timeout: float | None) -> InvokeHandle:
         """As `run`, in a task of its own. Raises `UsageError` for an unknown plugin."""

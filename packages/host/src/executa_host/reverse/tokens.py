@@ -130,8 +130,11 @@ def token_of(method: MethodInfo, grant: InvokeGrant) -> Token | None:
 
 def _expiry(grant: InvokeGrant) -> float:
     """When the first of its tokens expires, in epoch seconds; infinity without tokens."""
-    tokens = (grant.sampling_token, grant.storage_token)
-    return min((token.expires_at for token in tokens if token is not None), default=math.inf)
+    sampling, storage = grant.sampling_token, grant.storage_token
+    return min(
+        math.inf if sampling is None else sampling.expires_at,
+        math.inf if storage is None else storage.expires_at,
+    )
 
 
 def _told(task: "asyncio.Task[None]") -> None:
