@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from executa_conformance.host.actor import Actor
+from executa_conformance.host.asking import ASKED, AUTO, CREATE, GET, SAMPLE
 from executa_conformance.host.life import Handler, Life, Request
 from executa_conformance.host.parts import error, handshake, manifest_of, silence
 from executa_conformance.host.scene import HostScene
@@ -11,11 +12,6 @@ from executa_conformance.reading import code_of, expect, members
 from executa_conformance.registry import check
 
 host = partial(check, role="host")
-
-SAMPLE = {
-    "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}],
-    "maxTokens": 16,
-}
 
 
 async def offered(scene: HostScene) -> Request:
@@ -144,7 +140,7 @@ async def a_late_answer_changes_nothing(scene: HostScene) -> None:
     life = actor.life
     handshake(protocolVersion="2.0")(life, life.requests[0])
     _, request = await scene.begin(actor)
-    answer = await life.ask("sampling/createMessage", SAMPLE, under=request)
+    answer = await life.ask(SAMPLE, ASKED, under=request)
     expect("error" in answer, "a late answer to initialize brought back v2")
     life.result(request)
 
@@ -162,9 +158,9 @@ async def a_plugin_on_1_1_gets_no_reverse_calls(scene: HostScene) -> None:
     actor = await scene.plugin(handlers={"initialize": error(-32601)}, capabilities=declared)
     _, request = await scene.begin(actor)
     for method, params, code in (
-        ("sampling/createMessage", SAMPLE, -32008),
-        ("agent/session.create", {"kind": "agent", "agent_submode": "auto"}, -32041),
-        ("storage/get", {"key": "k", "scope": "user"}, -32021),
+        (SAMPLE, ASKED, -32008),
+        (CREATE, AUTO, -32041),
+        ("storage/get", GET, -32021),
         ("files/list", {"scope": "user"}, -32021),
     ):
         answer = await actor.life.ask(method, params, under=request)
@@ -194,6 +190,6 @@ async def what_is_taken_stands_in_either_place(scene: HostScene) -> None:
 async def v2_and_the_manifest_are_enough(scene: HostScene) -> None:
     actor = await scene.plugin(capabilities=("llm.sample",), taken={})
     _, request = await scene.begin(actor)
-    answer = await actor.life.ask("sampling/createMessage", SAMPLE, under=request)
+    answer = await actor.life.ask(SAMPLE, ASKED, under=request)
     expect("result" in answer, f"sampling was refused: {answer.get('error')!r:.200}")
     actor.life.result(request)

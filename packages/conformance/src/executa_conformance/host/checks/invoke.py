@@ -4,6 +4,7 @@ import re
 from functools import partial
 from typing import Any
 
+from executa_conformance.host.asking import ASKED, SAMPLE
 from executa_conformance.host.parts import manifest_of
 from executa_conformance.host.scene import HostScene, need
 from executa_conformance.reading import expect, members
@@ -126,11 +127,7 @@ async def tokens_are_renewed(scene: HostScene) -> None:
     actor.book.life = 20.0
     await scene.start(actor)
     command, request = await scene.begin(actor)
-    params = {
-        "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}],
-        "maxTokens": 16,
-    }
-    answer = await actor.life.ask("sampling/createMessage", params, under=request)
+    answer = await actor.life.ask(SAMPLE, ASKED, under=request)
     expect("result" in answer, f"sampling was refused: {answer!r:.160}")
     await scene.heard(actor, "renew")
     actor.life.result(request)

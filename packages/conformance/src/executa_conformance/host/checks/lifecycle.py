@@ -3,6 +3,7 @@
 from functools import partial
 
 from executa_conformance.host.adapter import ENVIRONMENT, HIDDEN
+from executa_conformance.host.asking import ASKED, SAMPLE
 from executa_conformance.host.life import Frame, Life, Request
 from executa_conformance.host.parts import TOOL, error, manifest_of, silence
 from executa_conformance.host.scene import HostScene, need
@@ -100,15 +101,11 @@ async def reverse_calls_end_with_a_time_out(scene: HostScene) -> None:
     answer_probes(actor.life)
     held = actor.book.hold("sample")
     command, request = await scene.begin(actor, timeout=scene.patience.quiet * 4)
-    sample = {
-        "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}],
-        "maxTokens": 16,
-    }
-    open_call = actor.life.call("sampling/createMessage", sample, under=request)
+    open_call = actor.life.call(SAMPLE, ASKED, under=request)
     await scene.failure(command)
     answer = await actor.life.reply(open_call)
     expect("error" in answer, f"the open reverse call was answered with {answer!r:.120}")
-    answer = await actor.life.ask("sampling/createMessage", sample, under=request)
+    answer = await actor.life.ask(SAMPLE, ASKED, under=request)
     code = code_of(answer)
     expect(code == -32602, f"a reverse call of an invoke that timed out was answered with {code}")
     held.set()
