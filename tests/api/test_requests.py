@@ -174,6 +174,7 @@ async def test_limits_and_waits_are_refused_outside_and_taken_at_the_edge(raw: R
     for path in wrong:
         status, error = await raw.get(base + path)
         assert (status, error["code"]) == (400, "OUT_OF_RANGE"), path
+    _, error = await raw.get(f"{base}/events?limit=0")
     assert error["message"] == "expected a number of at least 1"
 
 

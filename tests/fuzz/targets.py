@@ -184,6 +184,8 @@ class _Wire:
     congested = False
 
     def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.outgoing = self
         self.frames: list[bytes] = []
 
     def start(self, receiver: Receiver) -> None: ...
