@@ -47,6 +47,17 @@ progress("CORE-008:progress-has-its-whole-name", method="progress")
 progress("CALL-039:progress-has-the-chapters-shape", data={"text": "x" * 9000})
 
 
+@fault("CALL-039:progress-is-within-its-rate")
+def _(plugin: Plugin) -> None:
+    once = plugin.progress
+
+    def often(call: Call, **data: Any) -> None:
+        for _ in range(80):
+            once(call, **data)
+
+    plugin.progress = often
+
+
 # --- Misuse and concurrency ----------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ they come.
 
 import asyncio
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ from executa_protocol import envelope
 from executa_protocol.codec import decode_any, encode
 from executa_protocol.codes import ErrorObject
 from executa_protocol.envelope import Id, Malformed, Message
+from executa_protocol.faults import as_object
 from executa_protocol.framing import Oversized
+from executa_protocol.methods.progress import METHOD as PROGRESS
 
 Key = tuple[type, Id]
 
@@ -49,6 +52,8 @@ class Link:
         self.lookout = Lookout()
         self.stray: list[Message] = []
         """Answers that nobody waits for."""
+        self.progress: list[tuple[float, str]] = []
+        """When progress was told, in seconds, and of which invoke."""
         self.received = 0
         """How many lines have come."""
         self.news = asyncio.Event()
@@ -103,6 +108,8 @@ class Link:
         if message.method is not UNSET:
             if message.id is not UNSET:
                 self._answering.put_nowait(message)
+            elif message.method == PROGRESS:
+                self.progress.append((time.monotonic(), _invoke_of(message)))
             return
         if line.find(MARK.encode()) >= 0:
             self.leaks.append(line[:SHOWN_BYTES])
@@ -233,3 +240,10 @@ class Link:
                 await self.send(envelope.result_frame(identity, encode(outcome)))
         except NotMet:  # it has gone; whoever waits for it will say so
             self.evidence.tell("the plugin has gone before this answer")
+
+
+def _invoke_of(notification: Message) -> str:
+    """The invoke that a notification names; empty if it names none."""
+    raw = notification.params
+    params = as_object(None if raw is UNSET else decode_any(raw)) or {}
+    return str((as_object(params.get("context")) or {}).get("invoke_id", ""))

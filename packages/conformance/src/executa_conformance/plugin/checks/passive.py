@@ -13,6 +13,7 @@ from executa_conformance.plugin.scene import Scene
 from executa_conformance.registry import check
 from executa_conformance.sightings import SCHEMA, VALUE, Sighting
 from executa_protocol.faults import as_object
+from executa_protocol.limits import PROGRESS_PER_SECOND
 from executa_protocol.methods import METHODS
 from executa_protocol.methods.progress import METHOD as PROGRESS
 
@@ -170,3 +171,29 @@ async def progress_has_the_chapters_shape(scene: Scene) -> None:
     )
     if not events:
         raise NotApplicable("the plugin told no progress")
+
+
+@check("CALL-039", role="plugin", level="v2", passive=True)
+async def progress_is_within_its_rate(scene: Scene) -> None:
+    events = [each for session in scene.world.sessions for each in session.progress]
+    if not events:
+        raise NotApplicable("the plugin told no progress")
+    times: dict[str, list[float]] = {}
+    for at, invoke in events:
+        times.setdefault(invoke, []).append(at)
+    most = max(map(_most_within_a_second, times.values()))
+    scene.evidence.tell(f"{len(events)} events, at most {most} of one invoke in a second")
+    if most > PROGRESS_PER_SECOND:
+        msg = (
+            f"{most} events of one invoke came within a second; {PROGRESS_PER_SECOND} are passed on"
+        )
+        raise NotMet(msg)
+
+
+def _most_within_a_second(times: list[float]) -> int:
+    most = begin = 0
+    for end, at in enumerate(times):
+        while at - times[begin] >= 1:
+            begin += 1
+        most = max(most, end - begin + 1)
+    return most
