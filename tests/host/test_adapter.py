@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
-from executa_host.adapter.session import Session
+from executa_host.adapter.commands import AnyCommand, Failure, Kind, Pace, ToolAnswer
+from executa_host.adapter.session import SERVES, Session
 from executa_nexus_stub import create
 from executa_nexus_stub.http.server import NexusServer
 from tests.host.conftest import raw_command
@@ -153,3 +155,17 @@ async def test_what_is_under_way_is_answered_before_the_end() -> None:
         one.say(id=2, op="invoke", plugin="raw", tool="hang")
         await asyncio.sleep(0)
     assert "error" in await one.answer(2)
+
+
+def test_every_word_of_the_protocol_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/conformance/host-adapter.md").read_text()
+    words = {
+        *(kind.__struct_config__.tag for kind in get_args(AnyCommand)),
+        *(field for kind in get_args(AnyCommand) for field in kind.__struct_encode_fields__),
+        *get_args(Kind),
+        *Failure.__struct_fields__,
+        *ToolAnswer.__struct_fields__,
+        *Pace.__struct_fields__,
+        *SERVES,
+    }
+    assert [word for word in sorted(map(str, words)) if f"`{word}`" not in page] == []
