@@ -18,13 +18,13 @@ ADA = Binding("ada", "tool-brief", "0" * 32, "brief")
 
 def forged(claims: dict[str, Any], **options: Any) -> str:
     """A token that says `claims`, signed as `options` say."""
-    return jwt.encode(claims, **options)  # pyright: ignore[reportUnknownMemberType]
+    return jwt.encode(claims, **options)
 
 
 def claims_of(token: str) -> dict[str, Any]:
     """What a token says, unverified."""
     options: Any = {"verify_signature": False}
-    return jwt.decode(token, options=options)  # pyright: ignore[reportUnknownMemberType]
+    return jwt.decode(token, options=options)
 
 
 @pytest.fixture(params=[True, False], ids=["looked up", "verified"])
