@@ -175,6 +175,7 @@ async def test_a_nexus_that_does_not_answer_in_time_costs_the_invoke_its_time(
     rule = FaultRule(kind="latency", endpoint="open_invoke", seconds=3600)
     rig = make_rig(NexusStub(StubConfig(faults=FaultConfig(rules=(rule,)))))
     rig.add()
+    await rig.host.start("raw")
     with pytest.raises(InvokeTimeout, match="nexus") as late:
         await rig.host.invoke("raw", "echo", {"value": {}}, timeout=0.3)
     assert late.value.written is False
