@@ -45,8 +45,8 @@ def run(
 ) -> int:
     """Run suites, print their tables, and hold them against the goals.
 
-    The exit code is 1 if an answer was wrong, or if a full run misses a must; 2 for a
-    suite that there is not.
+    The exit code is 1 if an answer was wrong, or if a full run misses a must (of suites that
+    are named, contenders that are not installed apart); 2 for a suite that there is not.
     """
     console = tables.console(stderr=json == STANDARD_OUTPUT)
     unknown = [name for name in names if name not in suites.NAMES]
@@ -58,7 +58,7 @@ def run(
     document = execute(names or suites.NAMES, scale, console)
     tables.show_goals(console, document)
     _keep(document, json, console)
-    return exit_code(document)
+    return exit_code(document, chosen=bool(names))
 
 
 @app.command

@@ -104,7 +104,10 @@ class Report(Struct):
 
 
 class Verdict(Struct, frozen=True):
-    """One goal of the table held against a run. `why` says why there is no figure."""
+    """One goal of the table held against a run.
+
+    `why` says why there is no figure; `absent`, that a contender is not installed.
+    """
 
     suite: str
     key: str
@@ -116,6 +119,7 @@ class Verdict(Struct, frozen=True):
     figure: Spread | None = None
     unit: str = "x"
     why: str = ""
+    absent: bool = False
 
 
 class Document(Struct):

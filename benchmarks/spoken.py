@@ -100,12 +100,19 @@ PROGRAMS: Final = (
 
 @contextmanager
 def started(program: Program) -> "Generator[subprocess.Popen[bytes]]":
-    """A running program, ended by the end of its input."""
+    """A running program, ended by the end of its input.
+
+    Its byte code is cached by the first start, the warm-up, whatever the environment says:
+    nobody's second start compiles.
+    """
+    environment = {**os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(
         (sys.executable, str(PEERS / program.file)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env=environment,
     )
     try:
         yield process

@@ -76,6 +76,17 @@ def test_a_full_run_fails_by_a_missed_must_and_a_quick_one_does_not() -> None:
     assert exit_code(judged(bad, quick=True)) == 0
 
 
+def test_an_absent_contender_fails_a_run_of_all_suites_and_not_one_of_chosen_suites() -> None:
+    found = report(cost=10)
+    found.absent.append(Missing("mcp", "not installed"))
+    assert exit_code(judged(found)) == 1
+    assert exit_code(judged(found), chosen=True) == 0
+    assert exit_code(judged(report(cost=10)), chosen=True) == 1  # there, and not measured
+    found = report(cost=30)
+    found.absent.append(Missing("mcp", "not installed"))
+    assert exit_code(judged(found), chosen=True) == 1
+
+
 def test_a_wrong_answer_fails_every_run() -> None:
     wrong = report(rate=50, cost=10)
     wrong.rows.append(Row("1 in flight", "fastmcp", void="wrong"))
