@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from executa_host.actions.callback_http import (
 )
 from executa_host.actions.records import ActionState, Callback
 from executa_host.actions.settings import CallbackSettings, EngineSettings
+from executa_host.actions.sqlite import SqliteStore
+from executa_host.actions.store import Delivery
 from tests.actions.rig import ANA, BOSS, SETTINGS, Rig
 
 S = ActionState
@@ -120,6 +122,30 @@ async def test_many_deliveries_are_all_made_a_few_at_a_time(rig: Rig) -> None:
     ids = {(await rig.submit(callback=HOOK)).action_id for _ in range(60)}
     posted = await rig.poster.count(60)
     assert {json.loads(each.body)["action"]["action_id"] for each in posted} == ids
+
+
+class LateStore(SqliteStore):
+    """Its answer about due deliveries comes when those under way have ended meanwhile."""
+
+    async def deliveries(self, due_ms: int, limit: int) -> Sequence[Delivery]:
+        due = await super().deliveries(due_ms, limit)
+        for _ in range(20):
+            await self.counts()
+        return due
+
+
+async def test_a_delivery_that_ends_while_others_are_looked_for_is_made_once(
+    tmp_path: Path,
+) -> None:
+    async with Rig(tmp_path / "late.db", store_class=LateStore) as rig:
+        rig.runner.auto["read"] = lambda run: run.answer()
+        ids = [(await rig.submit(callback=HOOK)).action_id for _ in range(12)]
+        posted = await rig.poster.count(12)
+        async with asyncio.timeout(30):
+            while await rig.store.next_delivery_ms() is not None:
+                await rig.store.counts()
+        told = sorted(json.loads(each.body)["action"]["action_id"] for each in posted)
+        assert told == sorted(ids)
 
 
 async def test_a_tenant_without_a_secret_has_no_callbacks(rig: Rig) -> None:

@@ -55,8 +55,10 @@ class Callbacks:
                 room = CALLBACKS_AT_ONCE - len(self._under_way)
                 if room > 0:
                     # Those under way are still due: more are asked for than there is room for.
+                    # One that ends while we ask may be in the answer all the same.
+                    under_way = frozenset(self._under_way)
                     due = await store.deliveries(self._board.now(), CALLBACKS_AT_ONCE + room)
-                    fresh = [each for each in due if each.delivery not in self._under_way]
+                    fresh = [each for each in due if each.delivery not in under_way]
                     for delivery in fresh[:room]:
                         self._under_way.add(delivery.delivery)
                         self._board.spawn(self._deliver(delivery, bell.set))
