@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from executa_host.bounds import Bounds
+from executa_host.steps import SharedTasks
 from executa_protocol.errors import ExecutaError
 
 _log = logging.getLogger(__name__)
@@ -20,6 +22,8 @@ class Background:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.shared = SharedTasks(self.keep)
+        """For work that begins often and seldom waits."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -32,6 +36,10 @@ class Background:
         task = asyncio.get_running_loop().create_task(self._bounded(work, what, within))
         self.keep(task)
         return task
+
+    def begin(self, work: Work, what: str, within: float) -> None:
+        """As `run`, for what begins often and seldom waits."""
+        self.shared.run(partial(self._bounded, work, what, within), _kept)
 
     def keep(self, task: "asyncio.Task[Any]") -> None:
         """Hold on to a task until it has ended. Its outcome is its own business."""
@@ -55,11 +63,14 @@ class Background:
 
     async def _bounded(self, work: Work, what: str, within: float) -> None:
         try:
-            with self._bounds.within(within):
-                await work()
+            await self._bounds.run(work(), within)
         except TimeoutError:
             _log.warning("%s was given up after %g s", what, within)
         except ExecutaError as fault:
             _log.warning("%s failed: %s", what, fault)
         except Exception:  # noqa: BLE001 - nobody waits, so the log has to hear of it
             _log.exception("%s failed", what)
+
+
+def _kept(task: "asyncio.Task[None]") -> None:
+    """`SharedTasks` has given it to `keep` already."""

@@ -7,9 +7,14 @@ bounds when nexus is in the same process.
 import asyncio
 import math
 import time
+from collections.abc import Coroutine
 from types import TracebackType
+from typing import Any, TypeVar
 
+from executa_host.steps import going_on
 from executa_protocol.limits import SWEEP_INTERVAL
+
+T = TypeVar("T")
 
 
 class Bounds:
@@ -23,6 +28,18 @@ class Bounds:
     def within(self, seconds: float) -> "Bound":
         """Bound what the current task does in a ``with`` block. It raises `TimeoutError`."""
         return Bound(self, time.monotonic() + seconds)
+
+    async def run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Await `work` for `seconds` at most. Raises `TimeoutError`.
+
+        What ends without waiting needs no bound, and costs none.
+        """
+        try:
+            awaited = work.send(None)
+        except StopIteration as end:
+            return end.value
+        with self.within(seconds):
+            return await going_on(work.send, work.throw, awaited)
 
     def enter(self, bound: "Bound") -> None:
         """Watch a bound."""

@@ -93,8 +93,9 @@ class Invoker:
         opening = opening_of(connection, active.tool, active.invoke_id, active.app)
         active.opened = True  # also if it is not known whether it was
         try:
-            with self._runtime.bounds.within(max(0.0, active.deadline - self._monotonic())):
-                active.grant = await self._nexus.open_invoke(opening)
+            within = max(0.0, active.deadline - self._monotonic())
+            opened = self._nexus.open_invoke(opening)
+            active.grant = await self._runtime.bounds.run(opened, within)
         except NexusError as fault:
             active.opened = False
             error = upstream_error("", fault)
@@ -151,7 +152,7 @@ class Invoker:
             self._tokens.forget(active)
             closing = partial(self._nexus.close_invoke, invoke_id)
             within = self._runtime.patience.cleanup
-            self._runtime.background.run(closing, f"closing invoke {invoke_id} at nexus", within)
+            self._runtime.background.begin(closing, f"closing invoke {invoke_id} at nexus", within)
         now = self._monotonic()
         connection.occupancy.one_less(now)
         if connection.followers.callbacks:

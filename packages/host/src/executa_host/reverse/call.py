@@ -18,7 +18,7 @@ class ReverseCall(Struct, kw_only=True, eq=False):
 
     `name` is the method as the plugin spelled it, `number` counts the calls of its invoke.
     `raw` are its params as they came, `params` the method's struct once read. `tokens` is
-    what it used, `answered` whether the plugin has its answer.
+    what it used.
     """
 
     connection: Connection
@@ -31,7 +31,6 @@ class ReverseCall(Struct, kw_only=True, eq=False):
     started: float
     params: Any = None
     tokens: int = 0
-    answered: bool = False
 
 
 class Refused(ExecutaError):

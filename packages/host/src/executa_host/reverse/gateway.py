@@ -8,6 +8,7 @@ result, by the step that refused it, or by what ended its invoke.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from msgspec import UNSET
@@ -48,6 +49,7 @@ class Gateway:
     def __init__(self, runtime: Runtime, tokens: Tokens) -> None:
         self._runtime = runtime
         self._strict = runtime.strict
+        self._shared = runtime.background.shared
         self._tokens = tokens
         self._routes: Mapping[str, Serve] = {}
 
@@ -107,20 +109,14 @@ class Gateway:
         )
 
     def _begin(self, call: ReverseCall) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(call))
-        tasks = call.connection.reverse_tasks
-        tasks.add(task)
-        call.invoke.serve(task)
-
-        def ended(task: "asyncio.Task[None]") -> None:
-            tasks.discard(task)
-            if not call.answered:  # it was cancelled before its first step
-                self._fail(call, _ended_error())
-
-        task.add_done_callback(ended)
+        self._shared.run(partial(self._serve, call), partial(_waits, call))
 
     async def _serve(self, call: ReverseCall) -> None:
         """Serve one call and answer it, whatever happens."""
+        invoke = call.invoke
+        if invoke.ended or invoke.cancelling is not None or call.connection.peer.closed:
+            self._fail(call, _ended_error())
+            return
         records.began(call)
         try:
             result = await self._served(call)
@@ -132,12 +128,10 @@ class Gateway:
             self._fail(call, _error_of(call.method.name, fault), refusal)
         else:
             records.ended(call, None, None, self._runtime.clock.monotonic(), len(result))
-            call.answered = True
             call.connection.peer.reply(call.identity, result)
 
     def _fail(self, call: ReverseCall, error: ErrorObject, refusal: Refusal | None = None) -> None:
         records.ended(call, error, refusal, self._runtime.clock.monotonic(), 0)
-        call.answered = True
         call.connection.peer.fail(call.identity, error)
 
     # --- The chain ----------------------------------------------------------------------
@@ -175,6 +169,14 @@ class Gateway:
         return await self._routes[method.name](call)
 
 
+def _waits(call: ReverseCall, task: "asyncio.Task[None]") -> None:
+    """The call is not answered at once: it ends with its process and its invoke."""
+    tasks = call.connection.reverse_tasks
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    call.invoke.serve(task)
+
+
 def _correlated(owner: ActiveInvoke | Refusal) -> ActiveInvoke:
     if isinstance(owner, Refusal):
         raise Refused(owner)
@@ -182,7 +184,7 @@ def _correlated(owner: ActiveInvoke | Refusal) -> ActiveInvoke:
 
 
 def _check_open(connection: Connection) -> None:
-    if len(connection.reverse_tasks) >= OPEN_REVERSE_CALLS:
+    if connection.peer.open_requests > OPEN_REVERSE_CALLS:  # itself among them
         text = f"{OPEN_REVERSE_CALLS:,} calls are open; wait for answers"
         raise Failed(wire_error("TOO_MANY_CALLS", text))
 

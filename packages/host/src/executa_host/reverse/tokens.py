@@ -75,8 +75,9 @@ class Tokens:
 
     async def _renewed(self, invoke: ActiveInvoke) -> None:
         try:
-            with self._runtime.bounds.within(self._runtime.patience.cleanup):
-                invoke.grant = await self._nexus.renew_invoke(invoke.invoke_id)
+            renewing = self._nexus.renew_invoke(invoke.invoke_id)
+            within = self._runtime.patience.cleanup
+            invoke.grant = await self._runtime.bounds.run(renewing, within)
         except (ExecutaError, TimeoutError) as fault:
             _log.warning("tokens of invoke %s were not renewed: %s", invoke.invoke_id, fault)
             self._schedule(invoke, self._runtime.clock.now() + AGAIN_AFTER)

@@ -35,8 +35,7 @@ _STATUS: Final = {
 async def ask(bounds: Bounds, work: Coroutine[Any, Any, T], chapter: str, within: float) -> T:
     """Ask nexus, for `within` seconds at most. Raises `Failed` by the chapter's own code."""
     try:
-        with bounds.within(within):
-            return await work
+        return await bounds.run(work, within)
     except TimeoutError as fault:  # ours, or that of a client of nexus, which says how long
         row = _SILENT.get(chapter, "INTERNAL_ERROR")
         text = str(fault) or f"no answer from nexus within {within:g} s"
