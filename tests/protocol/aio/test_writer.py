@@ -116,6 +116,40 @@ async def test_frames_of_one_turn_leave_in_one_write(pipe: Pipe, writes: Writes)
     assert (pipe.read(), writes.sizes) == (b"d\n", [6, 2])
 
 
+@pytest.mark.parametrize("corked", [False, True])
+async def test_of_many_frames_the_first_leave_before_the_turn_ends(
+    pipe: Pipe, writes: Writes, corked: bool
+) -> None:
+    pipe.writer.corked = corked
+    for _ in range(31):
+        pipe.writer.write(b"a\n")
+    assert writes.sizes == []
+    for _ in range(9):
+        pipe.writer.write(b"b\n")
+    assert (pipe.read(), writes.sizes) == (b"a\n" * 31 + b"b\n", [64])
+    pipe.writer.flush()
+    assert (pipe.read(), writes.sizes) == (b"b\n" * 8, [64, 16])
+
+
+async def test_a_fault_amid_many_frames_is_told_at_the_end_of_the_turn_and_not_to_who_writes(
+    pipe: Pipe,
+) -> None:
+    os.close(pipe.fd)
+    pipe.fd = -1
+    for _ in range(100):
+        pipe.writer.write(b"a\n")
+    assert not pipe.broken
+    await turns(1)
+    assert len(pipe.broken) == 1
+
+
+async def test_many_frames_that_a_full_pipe_does_not_take_stay_in_order(pipe: Pipe) -> None:
+    frames = [b"%d" % number * KIB + b"\n" for number in range(200)]
+    for frame in frames:
+        pipe.writer.write(frame)
+    assert await pipe.read_all(sum(map(len, frames))) == b"".join(frames)
+
+
 async def test_corked_frames_wait_for_the_owner(pipe: Pipe, writes: Writes) -> None:
     pipe.writer.corked = True
     pipe.writer.write(b"a\n")

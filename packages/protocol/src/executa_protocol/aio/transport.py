@@ -49,7 +49,7 @@ class Outgoing(Protocol):
         ...
 
     def write(self, frame: bytes) -> None:
-        """Queue one whole frame. Frames of one loop tick leave together.
+        """Queue one whole frame. Frames of one loop tick leave together, unless they are many.
 
         Raises `WriteQueueFull`, having queued nothing, and `ConnectionLost`. An empty queue
         takes any frame, because how long one may be is decided elsewhere.

@@ -1,13 +1,15 @@
-"""Frames out through a file descriptor: one write a loop tick, bounded, never blocking.
+"""Frames out through a file descriptor: few writes a loop tick, bounded, never blocking.
 
-All frames that one tick produces leave in one system call, which costs a third
-less than a call for each. When the pipe is full the rest waits for the loop to say
-that it is writable; how much may wait is the caller's `limit`.
+The frames that one tick produces leave together, which costs a third less than a system
+call for each; of many, those that are there leave at once, so that the other side works
+meanwhile. When the pipe is full the rest waits for the loop to say that it is writable; how
+much may wait is the caller's `limit`.
 """
 
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from executa_protocol.aio.fds import is_pollable
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 _BATCH = 4 * READ_CHUNK
 """Bytes that are joined for one write: a pipe seldom takes more, and the rest is put back."""
+
+_FEW = 32
+"""Frames of one tick that wait for each other; with more, the other side could already work."""
 
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EBADF)
 
@@ -86,16 +91,34 @@ class FdWriter:
         self.queued = queued
         if queued > WRITE_HIGH_WATER:
             self.congested = True
-        self._frames.append(frame)
-        if not (self.corked or self._scheduled or self._waiting):
+        frames = self._frames
+        frames.append(frame)
+        if self._waiting:
+            return
+        if not (self.corked or self._scheduled):
             self._scheduled = True
             self._loop.call_soon(self.flush)
+        if len(frames) >= _FEW:
+            with suppress(OSError):  # which `flush` meets again, and is the one to tell
+                self._hand_over()
 
     def flush(self) -> None:
         """Hand over as much as the descriptor takes now."""
         self._scheduled = False
         if self._waiting or self._fd < 0:
             return
+        try:
+            self._hand_over()
+        except OSError as fault:
+            self._break(fault)
+            return
+        if self.congested and self.queued <= WRITE_LOW_WATER:
+            self.congested = False
+            self._on_drained()
+        if self._closing and not self.queued:
+            self.close()
+
+    def _hand_over(self) -> None:
         try:
             while self._rest or self._frames:
                 if not self._rest:
@@ -110,14 +133,6 @@ class FdWriter:
             self._put_back()
             self._waiting = True
             self._loop.add_writer(self._fd, self._writable)
-        except OSError as fault:
-            self._break(fault)
-            return
-        if self.congested and self.queued <= WRITE_LOW_WATER:
-            self.congested = False
-            self._on_drained()
-        if self._closing and not self.queued:
-            self.close()
 
     def _joined(self) -> memoryview:
         """The next frames in one piece, all of them as long as they are few."""
