@@ -75,7 +75,8 @@ class Connection:
         self._up = False
         self.negotiated: Negotiated = FALLBACK
         self.manifest: Manifest | None = None
-        self.declared: frozenset[str] = frozenset()
+        self.declared: tuple[str, ...] = ()
+        self.credentials: tuple[str, ...] = ()  # their names
         self.routes: dict[str, ToolRoute] = {}
         self.needs_nexus = False
         """Whether its invokes are opened at nexus: it declares capabilities or credentials."""
@@ -165,7 +166,8 @@ class Connection:
         except BaseException:
             await self.stop()
             raise
-        self.declared = manifest.declared()
+        self.declared = tuple(sorted(manifest.declared()))
+        self.credentials = tuple(each.name for each in manifest.credentials)
         self.gate.clear()
         self.needs_nexus = bool(self.declared or manifest.credentials)
         self.routes = routes_of(manifest, self.spec.tool_timeouts)

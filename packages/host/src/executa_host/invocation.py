@@ -5,7 +5,7 @@ nexus beyond the grant that it was given.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +106,15 @@ class ActiveInvoke(Struct, kw_only=True, eq=False):
             invoke = invoke.parent
         return chain
 
-    def ledgers(self) -> Iterator[Ledger]:
+    def ledgers(self) -> Sequence[Ledger]:
         """Where to enter what it uses: its own ledger and those of all that it is nested in.
 
         Entered as it happens, so that totals add up whatever ends first. An invoke that has
         ended is over: its record changes no more.
         """
-        return (invoke.ledger for invoke in self.lineage() if not invoke.ended)
+        if self.parent is None:
+            return () if self.ended else (self.ledger,)
+        return [invoke.ledger for invoke in self.lineage() if not invoke.ended]
 
     def transferred(self, to_plugin: int, from_plugin: int) -> None:
         """Count bytes that went over the wire for it."""

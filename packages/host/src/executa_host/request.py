@@ -38,15 +38,14 @@ def opening_of(
     connection: Connection, tool: str, invoke_id: str, app: AppContext | None = None
 ) -> InvokeOpening:
     """What nexus is told before an invoke begins."""
-    manifest = connection.manifest
     return InvokeOpening(
         user_id=connection.user_id,
         executa_tool_id=connection.spec.tool_id,
         plugin=connection.name,
         tool=tool,
         invoke_id=invoke_id,
-        capabilities=tuple(sorted(connection.declared)),
-        credentials=tuple(each.name for each in manifest.credentials) if manifest else (),
+        capabilities=connection.declared,
+        credentials=connection.credentials,
         app=app,
     )
 

@@ -4,6 +4,7 @@ The field's names for the call's context, which `binding` defines, can be found 
 """
 
 from collections.abc import Coroutine, Generator
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from executa_protocol.errors import UsageError
@@ -103,9 +104,7 @@ class Context(CallInfo):
     @property
     def sampling(self) -> "SamplingClient":
         """Sampling with the host's whole result."""
-        from executa_sdk.clients.sampling import SamplingClient  # noqa: PLC0415 - if used
-
-        return SamplingClient(caller=self._reverse)
+        return _sampling_client()(caller=self._reverse)
 
     async def complete(
         self,
@@ -200,6 +199,14 @@ class Opening:
     async def __aexit__(self, *fault: object) -> None:
         if self._session is not None:
             await self._session.end()
+
+
+@cache
+def _sampling_client() -> "type[SamplingClient]":
+    """Looked up once: an import statement costs a call more than what else it does here."""
+    from executa_sdk.clients.sampling import SamplingClient  # noqa: PLC0415 - if used
+
+    return SamplingClient
 
 
 def current_context() -> Context:

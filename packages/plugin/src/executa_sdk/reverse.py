@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from executa_protocol.codec import decode_any, encode
+from executa_protocol.envelope import encode_id
 from executa_protocol.errors import ConnectionLost, RpcError
 from executa_sdk.bridge import Bridge
 from executa_sdk.invocation import Invocation
@@ -36,9 +37,10 @@ class Reverse:
         invocation = self.invocation
         if not (invocation.cancelled and method in _CLEANING):
             invocation.check()
-        if invocation.invoke_id is not None:
-            params = {"context": {"invoke_id": invocation.invoke_id}, **params}
         data = encode(params)
+        if invocation.invoke_id is not None and "context" not in params:
+            members = b"," + data[1:] if params else b"}"
+            data = b'{"context":{"invoke_id":%b}%b' % (encode_id(invocation.invoke_id), members)
         connection = invocation.connection
         if connection.ended:
             msg = "the host has closed our input and answers no more"

@@ -30,6 +30,7 @@ from executa_sdk.plugin import Plugin
 
 if TYPE_CHECKING:
     from executa_protocol.aio.transport import Transport
+    from executa_sdk.context import Context
 
 _KEYS: Final = {
     "llm.sample": "sampling",
@@ -59,6 +60,11 @@ class Server:
         self._early: list[Message] | None = []
         self._schemas = {name: tool.schema for name, tool in plugin.tools.items()}
         self._inline = {name: Inline(name) for name, t in plugin.tools.items() if t.way == "inline"}
+        self._make_context: Callable[[Invocation], Context] | None = None
+        if any(schema.context is not None for schema in self._schemas.values()):
+            from executa_sdk.context import make_context  # noqa: PLC0415 - if used
+
+            self._make_context = make_context
         self._methods: dict[str, Callable[[Message, Id], None]] = {
             "initialize": self._initialize,
             "describe": self._describe,
@@ -180,10 +186,8 @@ class Server:
             call.bridge = self._inline[tool.name]
         elif tool.way == "thread":
             call.bridge = self.connection.in_thread()
-        if schema.context is not None:
-            from executa_sdk.context import make_context  # noqa: PLC0415 - if used
-
-            values[schema.context] = make_context(call)
+        if schema.context is not None and self._make_context is not None:
+            values[schema.context] = self._make_context(call)
         self.calls.start(call, values)
 
     def _refuse_unknown(self, name: str, identity: Id) -> None:

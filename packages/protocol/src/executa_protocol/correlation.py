@@ -105,5 +105,10 @@ class InFlight(Generic[E]):
 
 def _canonical_number(digits: str) -> int | None:
     """The number that `digits` is the one spelling of."""
-    plain = digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0")
-    return int(digits) if plain and len(digits) <= _MOST_DIGITS else None
+    if len(digits) > _MOST_DIGITS:
+        return None
+    try:
+        number = int(digits)
+    except ValueError:
+        return None
+    return number if number >= 0 and str(number) == digits else None

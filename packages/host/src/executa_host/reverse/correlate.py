@@ -10,6 +10,18 @@ from executa_host.invocation import ActiveInvoke
 from executa_protocol.gate import Refusal
 
 
+class _Named(Struct):
+    """What almost every call says of its invoke."""
+
+    invoke_id: str
+
+
+class _Proper(Struct):
+    """Params that name their invoke as they should."""
+
+    context: _Named
+
+
 class _Names(Struct):
     """The two places where a reverse call may name its invoke, whatever stands there."""
 
@@ -17,6 +29,7 @@ class _Names(Struct):
     metadata: Any = UNSET
 
 
+_PROPER: Final = msgspec.json.Decoder(_Proper)
 _NAMES: Final = msgspec.json.Decoder(_Names)
 _NEEDS: Final = ("params.context.invoke_id",)
 
@@ -51,6 +64,10 @@ def _read_names(params: bytes | Raw | UnsetType) -> tuple[str | None, str | None
     """What `context.invoke_id` and `metadata.executa_invoke_id` say, if anything."""
     if params is UNSET:
         return None, None
+    try:
+        return _PROPER.decode(params).context.invoke_id, None
+    except msgspec.DecodeError:
+        pass  # it names none, or in another way
     try:
         names = _NAMES.decode(params)
     except msgspec.DecodeError:

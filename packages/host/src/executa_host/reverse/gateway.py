@@ -19,7 +19,7 @@ from executa_host.reverse import records
 from executa_host.reverse.call import Failed, Refused, ReverseCall, insist
 from executa_host.reverse.correlate import correlate
 from executa_host.reverse.progress import take_progress
-from executa_host.reverse.tokens import Tokens
+from executa_host.reverse.tokens import Tokens, is_old, token_of
 from executa_host.reverse.upstream import upstream_error
 from executa_host.runtime import Runtime
 from executa_protocol import gate
@@ -52,10 +52,13 @@ class Gateway:
         self._shared = runtime.background.shared
         self._tokens = tokens
         self._routes: Mapping[str, Serve] = {}
+        self._served: Mapping[str, MethodInfo] = {}
+        """What a plugin may call, by its proper name."""
 
     def serve(self, routes: Mapping[str, Serve]) -> None:
         """Serve these methods."""
         self._routes = routes
+        self._served = {name: METHODS[name] for name in routes}
 
     def note(self, connection: Connection, notification: Message) -> None:
         """Take progress, and drop any other notification: none is ever answered."""
@@ -84,7 +87,9 @@ class Gateway:
         owner = correlate(request.params, connection.invokes)
         identity: Id = None if request.id is UNSET else request.id
         try:
-            method = self._known(canonical_name(name, connection.reader))
+            method = self._served.get(name)
+            if method is None:
+                method = self._known(canonical_name(name, connection.reader))
             insist(self._of_plugin(connection, method))
             invoke = _correlated(owner)
             _check_open(connection)
@@ -119,7 +124,7 @@ class Gateway:
             return
         records.began(call)
         try:
-            result = await self._served(call)
+            result = await self._passed(call)
         except asyncio.CancelledError:
             self._fail(call, _ended_error())
             raise
@@ -154,18 +159,22 @@ class Gateway:
             ) or gate.check_manifest(method, connection.declared, strict=strict)
         return connection.gate[name]
 
-    async def _served(self, call: ReverseCall) -> bytes:
+    async def _passed(self, call: ReverseCall) -> bytes:
         method, invoke = call.method, call.invoke
         insist(gate.check_grant(method, invoke.grant.grants))
-        before = invoke.grant
-        token = await self._tokens.fresh(method, invoke)
-        if invoke.grant is not before:  # renewed, and the user may have changed his mind
+        token = token_of(method, invoke.grant)
+        now = self._runtime.clock.now()
+        if token is not None and is_old(token, now):
+            token = await self._tokens.renewed(method, invoke, token)
+            # The user may have changed his mind.
             insist(gate.check_grant(method, invoke.grant.grants))
-        insist(gate.check_token(method, token, self._runtime.clock.now()))
+            now = self._runtime.clock.now()
+        insist(gate.check_token(method, token, now))
         if method.read is not None:
             call.params = method.read(call.raw, call.connection.reader)
-        scope = getattr(call.params, "scope", UNSET)
-        insist(gate.check_scope(method, None if scope is UNSET else scope, token))
+        if method.chapter == "storage":
+            scope = getattr(call.params, "scope", UNSET)
+            insist(gate.check_scope(method, None if scope is UNSET else scope, token))
         return await self._routes[method.name](call)
 
 

@@ -1,5 +1,6 @@
 """Serves `sampling/createMessage` and `agent/complete`: one completion within the budget."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 from msgspec import UNSET
@@ -26,7 +27,7 @@ class Sampling:
         self._nexus = nexus
         self._bounds = bounds
 
-    async def sample(self, call: ReverseCall) -> bytes:
+    def sample(self, call: ReverseCall) -> Awaitable[bytes]:
         """`sampling/createMessage`."""
         params: SamplingParams = call.params
         timeout = SAMPLING_TIMEOUT
@@ -34,9 +35,9 @@ class Sampling:
             timeout = min(max(params.client_timeout_s, CLIENT_TIMEOUT_MIN), CLIENT_TIMEOUT_MAX)
         # Between plugin and host alone: nexus gets neither.
         params.context = params.client_timeout_s = UNSET
-        return codec.encode(await self._complete(call, params, timeout))
+        return self._complete(call, params, timeout)
 
-    async def complete(self, call: ReverseCall) -> bytes:
+    def complete(self, call: ReverseCall) -> Awaitable[bytes]:
         """`agent/complete`: sampling in other words, with the same answer (R-37)."""
         asked: CompleteParams = call.params
         params = SamplingParams(
@@ -48,8 +49,7 @@ class Sampling:
             model_preferences=asked.model_preferences,
             metadata=asked.metadata,
         )
-        result = await self._complete(call, params, SAMPLING_TIMEOUT, completions=1)
-        return codec.encode(result)
+        return self._complete(call, params, SAMPLING_TIMEOUT, completions=1)
 
     async def _complete(
         self,
@@ -58,7 +58,7 @@ class Sampling:
         timeout: float,
         *,
         completions: int = 0,
-    ) -> SamplingResult:
+    ) -> bytes:
         invoke = call.invoke
         budget = invoke.budget
         insist(budget.reserve(params.max_tokens))
@@ -76,7 +76,7 @@ class Sampling:
         call.tokens = used
         for ledger in invoke.ledgers():
             ledger.tokens += used
-        return result
+        return codec.encode(result)
 
 
 def tokens_of(result: SamplingResult) -> int:

@@ -49,15 +49,12 @@ class Tokens:
         if invoke.renewing is not None:
             invoke.renewing.cancel()
 
-    async def fresh(self, method: MethodInfo, invoke: ActiveInvoke) -> Token | None:
-        """The token that `method` needs, renewed if it is about to expire.
+    async def renewed(self, method: MethodInfo, invoke: ActiveInvoke, token: Token) -> Token | None:
+        """What there is in place of a token that `is_old`.
 
         Raises `NexusError` if only an expired one is left.
         """
-        token = token_of(method, invoke.grant)
         now = self._runtime.clock.now()
-        if token is None or token.expires_at - now > TOKEN_RENEW_BEFORE:
-            return token
         renewing = self._renew(invoke)
         await asyncio.wait((renewing,))
         if token.expires_at <= now and not renewing.cancelled():
@@ -122,6 +119,11 @@ class Tokens:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def is_old(token: Token, now: float) -> bool:
+    """Whether it is about to expire."""
+    return token.expires_at - now <= TOKEN_RENEW_BEFORE
 
 
 def token_of(method: MethodInfo, grant: InvokeGrant) -> Token | None:

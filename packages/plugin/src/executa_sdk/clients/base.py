@@ -5,7 +5,8 @@ goes through the plugin's connection. Elsewhere it writes frames through the wri
 it was given, or to standard output, and has its answers dispatched to it.
 """
 
-from typing import Any, ClassVar, Protocol, cast
+from collections.abc import Coroutine
+from typing import Any, ClassVar, Protocol
 
 from executa_protocol.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from executa_protocol.errors import CallTimeout, RpcError
@@ -60,13 +61,28 @@ class Client:
 
     # --- Calls -------------------------------------------------------------------------
 
-    async def _call(self, method: str, params: Object, timeout: float, **exact: Any) -> Any:
+    def _call(
+        self, method: str, params: Object, timeout: float, **exact: Any
+    ) -> Coroutine[Any, Any, Any]:
         """Make a call; members of `params` that are None are left out, those of `exact` stay."""
+        return self._made(method, params, timeout, exact)
+
+    def _call_object(
+        self, method: str, params: Object, timeout: float, **exact: Any
+    ) -> Coroutine[Any, Any, Object]:
+        """Make a call whose result is an object. Anything else is the host's error."""
+        return self._made(method, params, timeout, exact, an_object=True)
+
+    async def _made(
+        self, method: str, params: Object, timeout: float, exact: Object, *, an_object: bool = False
+    ) -> Any:
         if self._disabled is not None:
             raise self.error(self.disabled_code, self._disabled)
-        params = {name: value for name, value in params.items() if value is not None} | exact
+        params = {name: value for name, value in params.items() if value is not None}
+        if exact:
+            params |= exact
         try:
-            return await self._way().call(method, params, timeout)
+            result = await self._way().call(method, params, timeout)
         except RpcError as fault:
             if isinstance(fault, self.error):
                 raise
@@ -74,6 +90,13 @@ class Client:
         except CallTimeout:
             text = f"{method}: no answer within {timeout:g} s"
             raise self.error(self.timeout_code, text, {"errorCode": "TIMEOUT"}) from None
+        if not an_object or type(result) is dict:
+            return result
+        if result is None:
+            empty: Object = {}
+            return empty
+        text = f"{method}: the host answered with {type(result).__name__}, not an object"
+        raise self.error(INTERNAL_ERROR, text)
 
     def _way(self) -> Caller:
         if self._caller is not None:
@@ -84,15 +107,3 @@ class Client:
             if running is not None:
                 return running
         return frames or FrameCaller(None)
-
-    async def _call_object(
-        self, method: str, params: Object, timeout: float, **exact: Any
-    ) -> Object:
-        """Make a call whose result is an object. Anything else is the host's error."""
-        result = await self._call(method, params, timeout, **exact)
-        if result is None:
-            return {}
-        if not isinstance(result, dict):
-            text = f"{method}: the host answered with {type(result).__name__}, not an object"
-            raise self.error(INTERNAL_ERROR, text)
-        return cast("Object", result)
