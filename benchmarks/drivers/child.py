@@ -28,11 +28,15 @@ class Command(Struct, tag_field="do", tag=False):
 
 
 class Start(Struct, tag_field="do", tag="open"):
-    """Open a contender, and everything on one core from the start if `core` is given."""
+    """Open a contender, and everything on one core from the start if `core` is given.
+
+    Its servers then go to `servers_core`, if that is given too.
+    """
 
     contender: str
     options: Options = {}
     core: int = -1
+    servers_core: int = -1
 
 
 class Measure(Struct, tag_field="do", tag="measure"):
@@ -98,6 +102,8 @@ class Child:
             machine.pin((os.getpid(),), command.core)
         opening = REGISTRY[command.contender].load()
         self._opened = await self._stack.enter_async_context(opening(command.options))
+        if command.servers_core >= 0:
+            machine.pin(self._opened.servers, command.servers_core)
         return Answer({"servers": len(self._opened.servers)})
 
     async def _measure(self, command: Measure) -> dict[str, Any]:

@@ -46,9 +46,9 @@ class Driver:
 
         return take
 
-    async def open(self, options: Mapping[str, Any], core: int) -> None:
+    async def open(self, options: Mapping[str, Any], core: int, servers_core: int) -> None:
         """Open the contender. Raises `Absent`, `WrongAnswer`."""
-        await self._ask(Start(self.contender, dict(options), core), OPEN_LIMIT)
+        await self._ask(Start(self.contender, dict(options), core, servers_core), OPEN_LIMIT)
 
     async def close(self) -> None:
         """Let it close its contender and end; if it does not, end it."""
@@ -91,9 +91,11 @@ class Driver:
 
 @contextlib.asynccontextmanager
 async def driver(
-    contender: str, options: Options | None = None, *, core: int = -1
+    contender: str, options: Options | None = None, *, core: int = -1, servers_core: int = -1
 ) -> AsyncGenerator[Driver]:
     """A contender that is open in a driver of its own, on one core alone if one is given.
+
+    With `servers_core` its servers have that one, and the driver has `core`.
 
     Raises `Absent`, `WrongAnswer`.
     """
@@ -108,7 +110,7 @@ async def driver(
     )
     made = Driver(contender, process)
     try:
-        await made.open(options or {}, core)
+        await made.open(options or {}, core, servers_core)
         yield made
     finally:
         await made.close()

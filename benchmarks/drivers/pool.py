@@ -24,6 +24,7 @@ class Wanted(Struct, frozen=True):
     contender: str
     options: Options = {}
     core: int = -1
+    servers_core: int = -1
 
 
 class Ask(Struct, frozen=True):
@@ -63,7 +64,9 @@ class Pool:
             if not self._scale.peers and REGISTRY[one.contender].needs:
                 missing(self._report, one.name, LEFT_OUT)
                 continue
-            opening = driver(one.contender, one.options, core=one.core)
+            opening = driver(
+                one.contender, one.options, core=one.core, servers_core=one.servers_core
+            )
             try:
                 self.drivers[one.name] = await self._stack.enter_async_context(opening)
             except Absent as absence:

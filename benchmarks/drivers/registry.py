@@ -43,8 +43,6 @@ REGISTRY: Final[dict[str, Entry]] = {
     "blocking pipe": Entry(_HERE + "floors", "open_blocking"),
     "mcp": Entry(_HERE + "mcp_sdk", "open_low_level", ("mcp",)),
     "fastmcp": Entry(_HERE + "mcp_sdk", "open_fastmcp", ("fastmcp",)),
-    "anna-app-runtime-local, asyncio": Entry(
-        _HERE + "anna", "open_pool", ("anna_app_runtime_local",), uvloop=False
-    ),
-    "anna-app-runtime-local": Entry(_HERE + "anna", "open_pool", ("anna_app_runtime_local",)),
+    "anna-app-runtime-local": Entry(_HERE + "anna", "open_pool", _ANNA, uvloop=False),
+    "anna-app-runtime-local, uvloop": Entry(_HERE + "anna", "open_pool", _ANNA),
 }

@@ -10,8 +10,8 @@ from benchmarks.rounds import Series, figure, ratio
 from benchmarks.scale import Scale
 
 ANNA: Final = "anna-app-runtime-local"
-ANNA_ASYNCIO: Final = f"{ANNA}, asyncio"
-"""As it is published; without the words the same pool under uvloop, which suits it better."""
+ANNA_UVLOOP: Final = f"{ANNA}, uvloop"
+"""The same pool under uvloop, which suits it better than the loop it is published with."""
 
 TOOLS: Final = ("inline", "async", "thread")
 SIZES: Final = ((100, "100 B"), (10_000, "10 kB"), (100_000, "100 kB"), (1_048_576, "1 MiB"))
@@ -20,6 +20,7 @@ SIZES_IN_FLIGHT: Final = 8
 
 MANY: Final = 10_000
 PINNED: Final = ", one core"
+APART: Final = ", a core each"
 
 
 async def run(scale: Scale) -> Report:
@@ -29,20 +30,21 @@ async def run(scale: Scale) -> Report:
         await pool.open(
             *(Wanted(_ours(tool), "executa", {"peer": tool}) for tool in TOOLS),
             *(Wanted(name, name) for name in ("uvloop pipe", "blocking pipe")),
-            *(Wanted(name, name) for name in (ANNA, ANNA_ASYNCIO, "mcp", "fastmcp")),
+            *(Wanted(name, name) for name in (ANNA, ANNA_UVLOOP, "mcp", "fastmcp")),
         )
         await _one(pool, report)
         await _sixty_four(pool, report)
         await _thousand(pool)
         await _sizes(pool)
         await _many(pool, scale, report)
+    await _apart(scale, report)
     await _pinned(scale, report)
     return report
 
 
 async def _one(pool: Pool, report: Report) -> None:
     asks = [Ask(_ours("inline"), Task("inline")), *_echoes("uvloop pipe", "blocking pipe", 1)]
-    asks += [Ask(name, Task("inline")) for name in (ANNA, ANNA_ASYNCIO)]
+    asks += [Ask(name, Task("inline")) for name in (ANNA, ANNA_UVLOOP)]
     asks += _echoes("mcp", "fastmcp", 1)
     series = await pool.rounds("1 in flight", asks)
     ours = series.values(_ours("inline"), "p50_us")
@@ -55,10 +57,10 @@ async def _one(pool: Pool, report: Report) -> None:
 async def _sixty_four(pool: Pool, report: Report) -> None:
     asks = [Ask(_ours(tool), Task(tool), 64) for tool in TOOLS]
     asks += [*_echoes("uvloop pipe", "mcp", 64), *_echoes("fastmcp", "", 64)]
-    asks += [Ask(name, Task("inline"), 64) for name in (ANNA, ANNA_ASYNCIO)]
+    asks += [Ask(name, Task("inline"), 64) for name in (ANNA, ANNA_UVLOOP)]
     series = await pool.rounds("64 in flight", asks)
     ours = series.values(_ours("inline"), "rate_per_s")
-    for peer in ("mcp", "fastmcp", ANNA, ANNA_ASYNCIO):
+    for peer in ("mcp", "fastmcp", ANNA, ANNA_UVLOOP):
         title = f"64 in flight: our calls a second over {peer}'s"
         theirs = series.values(peer, "rate_per_s")
         ratio(report, f"rate_over_{peer}", title, ours, theirs)
@@ -100,15 +102,36 @@ async def _many(pool: Pool, scale: Scale, report: Report) -> None:
     )
 
 
+async def _apart(scale: Scale, report: Report) -> None:
+    """Client and server on a core of their own: both contenders wake the other core.
+
+    Left alone, the system may put one contender's two processes on one core and the
+    other's on two, and a ratio would compare that.
+    """
+    cores = machine.usable_cores()
+    if len(cores) < 2:
+        return
+    async with Pool(report, scale) as pool:
+        names = ("executa", "uvloop pipe")
+        apart = [Wanted(name + APART, name, {}, cores[0], cores[1]) for name in names]
+        await pool.open(*apart)
+        tasks = (Task("inline"), Task())
+        asks = [Ask(one.name, task) for one, task in zip(apart, tasks, strict=True)]
+        series = await pool.rounds(f"1 in flight{APART}", asks)
+        ours, theirs = (series.values(one.name, "p50_us") for one in apart)
+        title = "1 in flight, a core each: our p50 over that of the uvloop pipe"
+        ratio(report, "p50_over_uvloop_floor_apart", title, ours, theirs)
+
+
 async def _pinned(scale: Scale, report: Report) -> None:
     """Everything of a contender on one core: nobody is woken on another one."""
     cores = machine.usable_cores()
     if not cores:
         return
     async with Pool(report, scale) as pool:
-        names = ("executa", "uvloop pipe", ANNA, "mcp")
+        names = ("executa", "uvloop pipe", ANNA, ANNA_UVLOOP, "mcp")
         await pool.open(*(Wanted(name + PINNED, name, core=cores[-1]) for name in names))
-        tasks = {"executa": Task("inline"), ANNA: Task("inline")}
+        tasks = dict.fromkeys(("executa", ANNA, ANNA_UVLOOP), Task("inline"))
         for in_flight in (1, 64):
             asks = [Ask(name + PINNED, tasks.get(name, Task()), in_flight) for name in names]
             series = await pool.rounds(f"{in_flight} in flight{PINNED}", asks)
@@ -119,7 +142,7 @@ async def _pinned(scale: Scale, report: Report) -> None:
                 title = "1 in flight, one core: our p50 over that of the uvloop pipe"
                 ratio(report, "p50_over_uvloop_floor_pinned", title, ours, theirs)
                 continue
-            for peer in (ANNA, "mcp"):
+            for peer in (ANNA, ANNA_UVLOOP, "mcp"):
                 title = f"64 in flight, one core: our calls a second over {peer}'s"
                 theirs = series.values(peer + PINNED, measure)
                 ratio(report, f"rate_over_{peer}_pinned", title, ours, theirs)

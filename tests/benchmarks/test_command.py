@@ -70,7 +70,7 @@ def test_with_a_file_the_tables_are_on_standard_output(
     assert decode(target.read_bytes()).goals
     out = capsys.readouterr().out
     assert "goals" in out
-    assert "an agent run of 4,096 frames: over json" in out
+    assert "an agent run of 4,096 frames" in out
 
 
 def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
