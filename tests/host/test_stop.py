@@ -1,6 +1,7 @@
 """The stop ladder (R-26): bounded whatever the plugin does, and nothing is left behind."""
 
 import asyncio
+import fcntl
 import logging
 import os
 import shlex
@@ -17,6 +18,7 @@ from executa_host.stderr import StderrLog
 from executa_protocol import transcript
 from executa_protocol.errors import ConnectionLost
 from executa_protocol.lifecycle import State
+from executa_protocol.limits import PIPE_BYTES
 from tests.host.conftest import MakeRig, Rig, raw_command, soon
 from tests.host.processes import gone, lives
 
@@ -215,3 +217,15 @@ async def test_without_a_pidfd_a_thread_waits_for_the_process(
     assert (await rig.host.invoke("raw", "echo", {"value": {}})).success
     await rig.host.stop("raw")
     assert rig.seen(transcript.Exited)[0].code == 0
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="pipes have no settable size here")
+async def test_the_pipes_of_frames_are_wider_than_usual_and_that_of_stderr_is_not() -> None:
+    child = spawn(["cat"], StderrLog(RateLimit(1, SystemClock.monotonic), print, print))
+    try:
+        sizes = [fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (child.stdin_fd, child.stdout_fd)]
+        assert sizes == [PIPE_BYTES] * 2
+    finally:
+        for fd in (child.stdin_fd, child.stdout_fd):
+            os.close(fd)
+        await child.ended

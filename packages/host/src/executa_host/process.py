@@ -7,6 +7,7 @@ Knows nothing of what is said over the pipes.
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import os
 import signal
@@ -18,7 +19,7 @@ from typing import Final
 
 from executa_host.stderr import StderrLog
 from executa_protocol.errors import CallFailed
-from executa_protocol.limits import KILL_WAIT, POLL_READS, READ_CHUNK, STOP_GRACE
+from executa_protocol.limits import KILL_WAIT, PIPE_BYTES, POLL_READS, READ_CHUNK, STOP_GRACE
 
 _log: Final = logging.getLogger(__name__)
 
@@ -167,8 +168,8 @@ def spawn(
     """
     fds: list[int] = []
     try:
-        child_in, our_in = _pipe(fds)
-        our_out, child_out = _pipe(fds)
+        child_in, our_in = _wide_pipe(fds)
+        our_out, child_out = _wide_pipe(fds)
         our_err, child_err = _pipe(fds)
         popen = subprocess.Popen(  # noqa: S603 - running a configured command is the purpose
             list(command),
@@ -191,6 +192,15 @@ def spawn(
 def _pipe(fds: list[int]) -> tuple[int, int]:
     ends = os.pipe()
     fds.extend(ends)
+    return ends
+
+
+def _wide_pipe(fds: list[int]) -> tuple[int, int]:
+    """A pipe that takes more than the usual 64 KiB, where the system lets us."""
+    ends = _pipe(fds)
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     return ends
 
 

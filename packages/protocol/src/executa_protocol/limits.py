@@ -41,6 +41,13 @@ MAX_FILE_TRANSPORT: Final = 64 * MIB
 READ_CHUNK: Final = 64 * KIB
 """One read: a pipe holds no more, and 128 KiB or more costs a map and unmap for each read."""
 
+PIPE_BYTES: Final = 128 * KIB
+"""Bytes that the host asks the system to hold in a plugin's stdin, and in its stdout.
+
+Twice the usual: frames of 100 kB then need a third fewer wake-ups. More would use up what a
+user without privileges is granted for all pipes together (64 MiB) with some hundred plugins.
+"""
+
 POLL_READS: Final = 16
 """Reads of one poll at most: a pipe at its largest holds 1 MiB, and a writer may keep up."""
 
