@@ -16,9 +16,9 @@ class Scale(Struct, frozen=True):
     our own code and the floors are measured.
     """
 
-    rounds: int = 9
-    seconds: float = 1.0
-    warm_up: float = 1.0
+    rounds: int = 7
+    seconds: float = 0.5
+    warm_up: float = 0.5
     size: float = 1.0
     peers: bool = True
 
