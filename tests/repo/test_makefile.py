@@ -297,7 +297,7 @@ def test_ci_runs_every_step_ends_with_pytests_line_and_fails_if_any_step_did(
     assert done.stdout.splitlines()[-1] == "=== 3 passed in 0.1s ==="
     assert done.stderr == ""
     assert (done.returncode != 0) == bool(failing)
-    assert "Node: not found" in done.stdout
+    assert "node: not found" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["scripts/uv", ".ci/run"])
