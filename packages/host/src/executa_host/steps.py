@@ -21,6 +21,10 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 """Makes the coroutine when its turn has come: one that never runs must not be left behind."""
 
 
+Waits = Callable[[Task], None]
+"""Gets the task of a coroutine that waits."""
+
+
 @coroutine
 def going_on(
     send: Callable[[None], Any], throw: Callable[[BaseException], Any], awaited: Any
@@ -43,11 +47,11 @@ class SharedTasks:
 
     def __init__(self, keep: Callable[[Task], None]) -> None:
         self._keep = keep
-        self._queue: deque[tuple[Work, Callable[[Task], None]]] = deque()
+        self._queue: deque[tuple[Work, Waits]] = deque()
         self._task: Task | None = None
         """The task that takes from the queue, until what it took waits."""
 
-    def run(self, work: Work, waits: Callable[[Task], None]) -> None:
+    def run(self, work: Work, waits: Waits) -> None:
         """Run `work` in the next turn of the loop.
 
         If it waits for anything, `waits` gets the task, which then ends with it and by

@@ -54,17 +54,18 @@ class InTask:
         self._loop_thread = loop_thread
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
-        self._check()
+        if threading.get_ident() != self._loop_thread:
+            raise self._refusal()
         return await start()
 
     def request(self, peer: "Peer", method: str, data: bytes, timeout: float) -> Awaitable[Raw]:
-        self._check()
+        if threading.get_ident() != self._loop_thread:
+            raise self._refusal()
         return peer.request(method, data, timeout)
 
-    def _check(self) -> None:
-        if threading.get_ident() != self._loop_thread:
-            msg = "this context belongs to the event loop; threads take ctx.blocking()"
-            raise UsageError(msg)
+    @staticmethod
+    def _refusal() -> UsageError:
+        return UsageError("this context belongs to the event loop; threads take ctx.blocking()")
 
 
 class Inline:

@@ -43,6 +43,8 @@ class Budget:
     by side cannot spend the same tokens.
     """
 
+    __slots__ = ("_spent", "calls", "caps", "nested", "storage_calls", "tokens")
+
     def __init__(self, caps: Caps | None = None) -> None:
         self.caps = caps or Caps()
         self.calls = 0

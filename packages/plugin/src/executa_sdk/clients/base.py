@@ -6,7 +6,7 @@ it was given, or to standard output, and has its answers dispatched to it.
 """
 
 from collections.abc import Coroutine
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from executa_protocol.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from executa_protocol.errors import CallTimeout, RpcError
@@ -90,13 +90,15 @@ class Client:
         except CallTimeout:
             text = f"{method}: no answer within {timeout:g} s"
             raise self.error(self.timeout_code, text, {"errorCode": "TIMEOUT"}) from None
-        if not an_object or type(result) is dict:
-            return result
+        return self._object_of(result, method) if an_object else result
+
+    def _object_of(self, result: object, method: str) -> Object:
         if result is None:
-            empty: Object = {}
-            return empty
-        text = f"{method}: the host answered with {type(result).__name__}, not an object"
-        raise self.error(INTERNAL_ERROR, text)
+            return {}
+        if not isinstance(result, dict):
+            text = f"{method}: the host answered with {type(result).__name__}, not an object"
+            raise self.error(INTERNAL_ERROR, text)
+        return cast("Object", result)
 
     def _way(self) -> Caller:
         if self._caller is not None:
