@@ -59,6 +59,16 @@ async def test_coroutines_that_do_not_wait_run_in_order_in_one_task(runs: Runs) 
     assert runs.seen[-1] == "d after nobody"
 
 
+async def test_each_sees_the_context_in_which_it_was_begun(runs: Runs) -> None:
+    for name in ("a", "b"):
+        token = _WHO.set(f"caller of {name}")
+        runs.run(name)
+        _WHO.reset(token)
+    await asyncio.wait(runs.tasks)
+    assert runs.seen == ["a after caller of a", "b after caller of b"]
+    assert _WHO.get() == "nobody"
+
+
 async def test_one_that_waits_keeps_its_task_and_its_context_and_the_rest_goes_on(
     runs: Runs,
 ) -> None:

@@ -8,7 +8,7 @@ first that waits keeps that task to itself, and the rest goes on in the next.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from types import coroutine
 from typing import Any, TypeVar
@@ -43,11 +43,14 @@ def going_on(
 
 
 class SharedTasks:
-    """Runs coroutines, each in a context of its own. `keep` gets every task that they share."""
+    """Runs coroutines, each in a copy of the context in which it was begun, as a task would.
+
+    `keep` gets every task that they share.
+    """
 
     def __init__(self, keep: Callable[[Task], None]) -> None:
         self._keep = keep
-        self._queue: deque[tuple[Work, Waits]] = deque()
+        self._queue: deque[tuple[Context, Work, Waits]] = deque()
         self._task: Task | None = None
         """The task that takes from the queue, until what it took waits."""
 
@@ -57,7 +60,7 @@ class SharedTasks:
         If it waits for anything, `waits` gets the task, which then ends with it and by
         which it can be cancelled.
         """
-        self._queue.append((work, waits))
+        self._queue.append((copy_context(), work, waits))
         if self._task is None:
             self._begin()
 
@@ -79,8 +82,8 @@ class SharedTasks:
             while True:
                 if not queue:
                     return
-                work, waits = queue.popleft()
-                run = copy_context().run
+                context, work, waits = queue.popleft()
+                run = context.run
                 running = run(work)
                 try:
                     awaited = run(running.send, None)
