@@ -373,3 +373,26 @@ async def test_an_answer_and_a_cancel_in_one_turn_are_an_answer(rig: Rig, first:
         await soon(waiting)
     await rig.until(lambda event: isinstance(event, transcript.CancelEnded))
     assert rig.seen(transcript.CancelEnded)[0].outcome == "completed_first"
+
+
+async def test_a_call_whose_invoke_is_cancelled_before_its_turn_begins_and_ends(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(patience=QUICK)
+    params = {"context": {"invoke_id": "$INVOKE"}, "key": "k", "scope": "tool"}
+    call = {"jsonrpc": "2.0", "id": "late", "method": "storage/get", "params": params}
+    rig.add()
+    await rig.host.start("raw")
+
+    def cancel(event: AnyEvent) -> None:
+        if isinstance(event, transcript.Noise):  # read with the call, which has not had its turn
+            canceller, active = handle._canceller, handle._active  # pyright: ignore[reportPrivateUsage] - `cancel` would let the turn pass
+            canceller.cancel(active, "")
+
+    rig.host.follow(cancel)
+    handle = rig.host.begin("raw", "raw", {"line": f"{json.dumps(call)}\nnonsense"})
+    with pytest.raises(CallCancelled):
+        await soon(handle.result())
+    await rig.until(lambda event: isinstance(event, transcript.ReverseEnded))
+    begun, ended = rig.seen(transcript.ReverseStarted), rig.seen(transcript.ReverseEnded)
+    assert [each.call for each in begun] == [each.call for each in ended] == [1]

@@ -118,11 +118,11 @@ class Gateway:
 
     async def _serve(self, call: ReverseCall) -> None:
         """Serve one call and answer it, whatever happens."""
+        records.began(call)
         invoke = call.invoke
         if invoke.ended or invoke.cancelling is not None or call.connection.peer.closed:
             self._fail(call, _ended_error())
             return
-        records.began(call)
         try:
             result = await self._passed(call)
         except asyncio.CancelledError:
