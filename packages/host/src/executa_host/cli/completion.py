@@ -12,7 +12,8 @@ from cyclopts import Parameter
 from executa_host.cli import exits
 from executa_host.cli.output import tell, write_line
 
-Shell = Literal["bash", "zsh", "fish", "powershell"]
+# In the order of cyclopts: `typing` takes the one that was there first for both.
+Shell = Literal["zsh", "bash", "fish", "powershell"]
 
 _SHELLS: Final = ", ".join(get_args(Shell))
 
