@@ -11,15 +11,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from functools import partial
 from types import coroutine
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 Task = asyncio.Task[None]
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 """Makes the coroutine when its turn has come: one that never runs must not be left behind."""
-
 
 Waits = Callable[[Task], None]
 """Gets the task of a coroutine that waits."""
