@@ -107,7 +107,9 @@ class Connection:
             self._private_dir.sweep()
             raise
         self.pid = self._process.pid
-        self._transport = FdTransport(self._process.stdout_fd, self._process.stdin_fd)
+        self._transport = FdTransport(
+            self._process.stdout_fd, self._process.stdin_fd, turns=runtime.turns
+        )
         recorder, user = runtime.recorder, self.telling.user
         record = None if recorder is None else recorder.process(spec, user, launch, env)
         self._record = record

@@ -12,6 +12,7 @@ from executa_host.clock import Clock, SystemClock
 from executa_host.followers import Followers
 from executa_host.patience import Patience
 from executa_host.transcripts.recorder import Recorder
+from executa_protocol.aio.turns import Turns
 from executa_protocol.limits import STARTS_AT_ONCE
 from executa_protocol.transcript import AnyEvent
 
@@ -52,6 +53,8 @@ class Runtime:
         if recorder is not None:
             self.followers.follow(recorder.take)
         self.bounds = Bounds()
+        self.turns = Turns()
+        """How much is read of all plugins before what they said is worked on."""
         self.background = Background(self.bounds)
 
     def shown_user(self, user_id: str) -> str:

@@ -5,6 +5,8 @@ terminals and the null device through a thread. Knows bytes, not lines.
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from executa_protocol.aio.fds import is_pollable
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
 
     from executa_protocol.aio.pump import Pump
     from executa_protocol.aio.transport import Receiver
+    from executa_protocol.aio.turns import Turns
 
 
 class FdTransport:
-    """A `Transport` that owns `read_fd` and `write_fd`, two descriptors, and closes both."""
+    """A `Transport` that owns `read_fd` and `write_fd`, two descriptors, and closes both.
+
+    With `turns` it shares each turn of the loop with others that have the same.
+    """
 
     def __init__(
         self,
@@ -29,12 +35,16 @@ class FdTransport:
         *,
         loop: "asyncio.AbstractEventLoop | None" = None,
         write_limit: int = WRITE_QUEUE,
+        turns: "Turns | None" = None,
     ) -> None:
         self.loop = loop or _running_loop()
         self._fd = read_fd
         self._pollable = is_pollable(read_fd)
         if self._pollable:
             os.set_blocking(read_fd, False)
+        self._on_readable: Callable[[], object] = self._readable
+        if turns is not None:
+            self._on_readable = partial(turns.take, self.loop, self._read_in_turn)
         self._pump: Pump | None = None
         self._receiver: Receiver | None = None
         self._paused = False
@@ -45,6 +55,7 @@ class FdTransport:
             on_drained=self._drained,
             on_broken=self._write_broken,
             limit=write_limit,
+            soon=None if turns is None else partial(turns.soon, self.loop),
         )
 
     @property
@@ -76,7 +87,7 @@ class FdTransport:
             if self._paused:
                 self._pump.pause()
         elif not self._paused:
-            self.loop.add_reader(self._fd, self._readable)
+            self.loop.add_reader(self._fd, self._on_readable)
 
     def poll(self) -> None:
         # A full read may have left some; a short one has not.
@@ -100,7 +111,7 @@ class FdTransport:
         if self._pump is not None:
             self._pump.resume()
         elif self._receiver is not None:
-            self.loop.add_reader(self._fd, self._readable)
+            self.loop.add_reader(self._fd, self._on_readable)
 
     def close_writing(self) -> None:
         self.outgoing.close_after_flush()
@@ -112,6 +123,9 @@ class FdTransport:
 
     def _is_reading(self) -> bool:
         return self._fd >= 0 and not self._paused and self._receiver is not None
+
+    def _read_in_turn(self) -> int:
+        return self._readable() if self._is_reading() else 0
 
     def _readable(self) -> int:
         """Read once and deliver; how many bytes there were."""

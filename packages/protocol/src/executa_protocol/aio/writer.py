@@ -29,7 +29,11 @@ _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EBADF)
 
 
 class FdWriter:
-    """Owns `fd` and closes it. `on_drained` and `on_broken` are called from the loop."""
+    """Owns `fd` and closes it. `on_drained` and `on_broken` are called from the loop.
+
+    `soon` has a callback called at the end of the tick, which is what the loop's `call_soon`
+    does.
+    """
 
     __slots__ = (
         "_batch",
@@ -43,6 +47,7 @@ class FdWriter:
         "_pollable",
         "_rest",
         "_scheduled",
+        "_soon",
         "_waiting",
         "_withdrawn",
         "congested",
@@ -59,8 +64,10 @@ class FdWriter:
         on_drained: Callable[[], None],
         on_broken: Callable[[Exception], None],
         limit: int = WRITE_QUEUE,
+        soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         self._loop = loop
+        self._soon = soon or loop.call_soon
         self._fd = fd
         self._limit = limit
         self._on_drained = on_drained
@@ -97,7 +104,7 @@ class FdWriter:
             return
         if not (self.corked or self._scheduled):
             self._scheduled = True
-            self._loop.call_soon(self.flush)
+            self._soon(self.flush)
         if len(frames) >= _FEW:
             with suppress(OSError):  # which `flush` meets again, and is the one to tell
                 self._hand_over()
