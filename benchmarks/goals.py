@@ -133,6 +133,8 @@ GOALS: Final[tuple[Goal, ...]] = (
          "at most", 1.3, 1.1),
     Goal("plugins", "cost_of_200_single", "CPU of one invoke at 200 plugins x 1 over 1 x 64",
          "at most"),
+    Goal("plugins", "cost_of_200_roaming", "200 plugins x 64, callers that go from one to the next",
+         "at most"),
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Our host and our SDK: the host in the driver's process, plugins as its children."""
 
+import itertools
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ PEERS: Final = Path(__file__).parents[1] / "peers"
 
 
 class Executa:
-    """One host with some plugins; operations go to them in turn.
+    """One host with some plugins; its callers are spread over them as the task says.
 
     Tasks are ``inline``, ``async`` and ``thread`` (a text there and back), ``sample`` (an
     invoke with `count` sampling calls) and ``agent`` (an invoke with one run of an agent
@@ -33,10 +34,11 @@ class Executa:
         """See `Opened.call`."""
         host, names = self._host, self._names
         arguments, expected = _TASKS[task.kind](task)
-        kind, count = task.kind, len(names)
+        kind, count, each = task.kind, len(names), task.each
+        turns = itertools.cycle(names)
 
         async def call(number: int) -> None:
-            name = names[number % count]
+            name = names[number // each % count] if each else next(turns)
             given = arguments(number)
             outcome = await host.invoke(name, kind, given)
             if outcome.data != expected(given):

@@ -16,12 +16,14 @@ class Task(Struct, frozen=True):
     """What one operation does. `kind` is for instance ``echo``, of `size` bytes.
 
     `count` is how many there are of what one operation repeats: sampling calls of an
-    invoke, frames of a run.
+    invoke, frames of a run. Where there are several servers, `each` is how many callers, that
+    begin one after the other, keep to one of them; 0 has every caller go from one to the next.
     """
 
     kind: str = "echo"
     size: int = 200
     count: int = 1
+    each: int = 1
 
 
 class Opened(Protocol):

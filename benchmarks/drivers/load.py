@@ -1,10 +1,17 @@
-"""So many calls in flight for so long, with the times of each and the CPU of all processes."""
+"""So many calls in flight for so long, with the times of each and the CPU of all processes.
+
+A closed load: each of so many callers makes its next call when it has its answer. Starting the
+callers and letting the last ones end is no part of what is measured: the window opens when
+each has had an answer, and closes while all of them still call.
+"""
 
 import asyncio
+import itertools
+import math
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Final, cast
 
 from benchmarks import machine
 from benchmarks.drivers.contender import Call
@@ -12,65 +19,98 @@ from benchmarks.model import WrongAnswer
 
 Sample = dict[str, float]
 
-MANY: Final = 1_000
-TIMES: Final = 5
-"""With so many in flight each is made so often: else their start is much of what is measured."""
-
 LIMIT: Final = 500.0
 """Seconds after which a measurement that does not end is a missing answer."""
 
 
 async def run(call: Call, in_flight: int, seconds: float, servers: Sequence[int]) -> Sample:
-    """Make calls for `seconds`, `in_flight` at a time, at least one each; give the costs of one.
+    """Keep `in_flight` calls in flight for `seconds`; give the costs of one.
 
-    With `MANY` in flight it goes on until each has been made `TIMES` times. Raises
-    `WrongAnswer` for a wrong answer, and for one that does not come.
+    It takes longer where `seconds` are over before as many calls have ended as are in flight.
+    The number that a call gets is never used twice; those of one caller leave the same
+    remainder when they are divided by `in_flight`. Raises `WrongAnswer` for a wrong answer, and
+    for one that does not come.
     """
-    times: list[float] = []
-    clock = time.perf_counter
-    numbers = iter(range(100_000_000))
-    here = os.getpid()
-    cpu_there, cpu_here = sum(map(machine.cpu, servers)), machine.cpu(here)
-    process = time.process_time()
-    begun = clock()
-    until = begun + seconds
-
-    least = TIMES if in_flight >= MANY else 1
-
-    async def worker() -> None:
-        left = least
-        while True:
-            started = clock()
-            await call(next(numbers))
-            ended = clock()
-            times.append(ended - started)
-            left -= 1
-            if left <= 0 and ended >= until:
-                return
-
-    await _bounded(worker, in_flight)
-    wall = clock() - begun
-    used_here = machine.cpu(here) - cpu_here or time.process_time() - process
-    used_there = sum(map(machine.cpu, servers)) - cpu_there
-    times.sort()
-    count = len(times)
-    return {
-        "rate_per_s": count / wall,
-        "p50_us": times[count // 2] * 1e6,
-        "p99_us": times[min(count - 1, int(count * 0.99))] * 1e6,
-        "cpu_client_us": used_here / count * 1e6,
-        "cpu_server_us": used_there / count * 1e6,
-        "peak_client_mib": machine.own_peak(),
-        "peak_server_mib": max(map(machine.peak_resident, servers), default=0.0),
-        "checked": count,
-    }
+    window = _Window(in_flight, seconds, servers)
+    await _bounded(call, window)
+    return window.sample()
 
 
-async def _bounded(worker: Callable[[], Coroutine[Any, Any, None]], count: int) -> None:
+class _Window:
+    """What happens between the opening and the close."""
+
+    def __init__(self, in_flight: int, seconds: float, servers: Sequence[int]) -> None:
+        self.in_flight = in_flight
+        self.times: list[float] = []
+        self.until = math.inf
+        self._seconds = seconds
+        self._servers = servers
+        self._unheard = in_flight
+        self._opened = self._used = (0.0, 0.0, 0.0)
+        self._closed = False
+
+    def heard(self) -> None:
+        """A caller has its first answer; with the last of them the window opens."""
+        self._unheard -= 1
+        if not self._unheard:
+            self.times.clear()
+            self._opened = self._clocks()
+            self.until = time.perf_counter() + self._seconds
+
+    def close(self) -> None:
+        """Nothing that ends from now on counts. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            now = self._clocks()
+            self._used = (
+                now[0] - self._opened[0],
+                now[1] - self._opened[1],
+                now[2] - self._opened[2],
+            )
+            self.times = sorted(self.times)
+
+    def _clocks(self) -> tuple[float, float, float]:
+        """Seconds on the wall, of CPU here, of CPU at the servers."""
+        there = sum(map(machine.cpu, self._servers))
+        here = machine.cpu(os.getpid()) or time.process_time()
+        return time.perf_counter(), here, there
+
+    def sample(self) -> Sample:
+        """The costs of one call."""
+        wall, here, there = self._used
+        times, count = self.times, len(self.times)
+        return {
+            "rate_per_s": count / wall,
+            "p50_us": times[count // 2] * 1e6,
+            "p99_us": times[min(count - 1, int(count * 0.99))] * 1e6,
+            "cpu_client_us": here / count * 1e6,
+            "cpu_server_us": there / count * 1e6,
+            "peak_client_mib": machine.own_peak(),
+            "peak_server_mib": max(map(machine.peak_resident, self._servers), default=0.0),
+            "checked": count,
+        }
+
+
+async def _caller(first: int, call: Call, window: _Window) -> None:
+    numbers = itertools.count(first, window.in_flight)
+    await call(next(numbers))
+    window.heard()
+    clock, times, least = time.perf_counter, window.times, window.in_flight
+    for number in numbers:
+        started = clock()
+        await call(number)
+        ended = clock()
+        times.append(ended - started)
+        if ended >= window.until and len(times) >= least:
+            window.close()
+            return
+
+
+async def _bounded(call: Call, window: _Window) -> None:
     try:
         async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
-            for _ in range(count):
-                group.create_task(worker())
+            for first in range(window.in_flight):
+                group.create_task(_caller(first, call, window))
     except TimeoutError:
         msg = f"an answer is missing after {LIMIT:g} s"
         raise WrongAnswer(msg) from None
