@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 import uvloop
 
+from executa_protocol.aio import writer
 from executa_protocol.aio.transport import Transport
 from tests.protocol.aio.wires import KINDS, End, Kind, Stranger, transport_pair
 from tests.support.leaks import LeakCheck
@@ -22,6 +23,12 @@ def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEv
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Over memory, pipes and sockets."""
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests run, writers find that another process may run beside this one."""
+    monkeypatch.setattr(writer, "has_cores", lambda: True)
 
 
 class Wiring:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from executa_protocol.aio.fds import is_pollable
+from executa_protocol.aio.fds import has_cores, is_pollable
 from executa_protocol.aio.pump import Pump
 from executa_protocol.aio.streams import FdTransport
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
@@ -66,6 +66,17 @@ def test_a_closed_descriptor_is_refused() -> None:
     os.close(writing)
     with pytest.raises(OSError, match="Bad file descriptor"):
         is_pollable(reading)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process can be kept on a core")
+def test_a_process_that_is_kept_on_one_core_has_no_other() -> None:
+    usable = os.sched_getaffinity(0)
+    assert has_cores() is (len(usable) > 1)
+    os.sched_setaffinity(0, {min(usable)})
+    try:
+        assert not has_cores()
+    finally:
+        os.sched_setaffinity(0, usable)
 
 
 # --- Files and the null device ----------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from executa_protocol.aio import writer as module
 from executa_protocol.aio.writer import FdWriter
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import KIB, WRITE_HIGH_WATER, WRITE_LOW_WATER
@@ -129,6 +130,19 @@ async def test_of_many_frames_the_first_leave_before_the_turn_ends(
     assert (pipe.read(), writes.sizes) == (b"a\n" * 31 + b"b\n", [64])
     pipe.writer.flush()
     assert (pipe.read(), writes.sizes) == (b"b\n" * 8, [64, 16])
+
+
+async def test_on_one_core_all_frames_of_a_turn_leave_together(
+    writes: Writes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_cores", lambda: False)
+    pipe = Pipe()
+    for _ in range(100):
+        pipe.writer.write(b"a\n")
+    assert writes.sizes == []
+    await turns(1)
+    assert (pipe.read(), writes.sizes) == (b"a\n" * 100, [200])
+    pipe.close()
 
 
 async def test_a_fault_amid_many_frames_is_told_at_the_end_of_the_turn_and_not_to_who_writes(

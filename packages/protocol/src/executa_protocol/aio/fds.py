@@ -1,4 +1,4 @@
-"""What kind of thing a file descriptor is.
+"""What kind of thing a file descriptor is, and what else the system says of this process.
 
 A loop can wait for pipes and sockets. Of regular files epoll wants nothing to
 know, and a loop's own pipe calls abort the process on them, so the answer decides
@@ -20,3 +20,10 @@ def is_pollable(fd: int) -> bool:
         return False
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def has_cores() -> bool:
+    """Whether this process may run on more than one core, and another beside it therefore."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0)) > 1
+    return (os.cpu_count() or 1) > 1

@@ -8,11 +8,12 @@ much may wait is the caller's `limit`.
 
 import errno
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from executa_protocol.aio.fds import is_pollable
+from executa_protocol.aio.fds import has_cores, is_pollable
 from executa_protocol.errors import ConnectionLost, WriteQueueFull
 from executa_protocol.limits import READ_CHUNK, WRITE_HIGH_WATER, WRITE_LOW_WATER, WRITE_QUEUE
 
@@ -23,7 +24,8 @@ _BATCH = 4 * READ_CHUNK
 """Bytes that are joined for one write: a pipe seldom takes more, and the rest is put back."""
 
 _FEW = 32
-"""Frames of one tick that wait for each other; with more, the other side could already work."""
+"""Frames of one tick that wait for each other; with more, the other side could already work,
+if there is a core for it."""
 
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EBADF)
 
@@ -39,6 +41,7 @@ class FdWriter:
         "_batch",
         "_closing",
         "_fd",
+        "_few",
         "_frames",
         "_limit",
         "_loop",
@@ -69,6 +72,7 @@ class FdWriter:
         self._loop = loop
         self._soon = soon or loop.call_soon
         self._fd = fd
+        self._few = _FEW if has_cores() else sys.maxsize
         self._limit = limit
         self._on_drained = on_drained
         self._on_broken = on_broken
@@ -105,7 +109,7 @@ class FdWriter:
         if not (self.corked or self._scheduled):
             self._scheduled = True
             self._soon(self.flush)
-        if len(frames) >= _FEW:
+        if len(frames) >= self._few:
             with suppress(OSError):  # which `flush` meets again, and is the one to tell
                 self._hand_over()
 
