@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - what is put together here are constants; values are bound
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -61,13 +62,13 @@ returning op, n, fence, attempt, events, chunks"""
 def move(work: Work, moves: Sequence[tuple[int, Move]]) -> None:
     """Apply moves, at most one for each action."""
     work.load_sessions(each.session_id for _, each in moves)
-    rows: dict[tuple[str, ...], list[values.Row]] = {}
+    rows: defaultdict[tuple[str, ...], list[values.Row]] = defaultdict(list)
     walks: list[tuple[int, Move, ActionState, int]] = []
     for op, each in moves:
         target, chunks = each.walk()
         walks.append((op, each, target, chunks))
         does, row = _row(op, each, target, chunks)
-        rows.setdefault(does, []).append(row)
+        rows[does].append(row)
     won = {
         row[0]: row
         for does, given in rows.items()
@@ -113,11 +114,15 @@ def _row(
     if move.approval is not UNSET:
         does += ("approval_status", "approval")
         row += (str(move.approval.status), json_text(move.approval))
-    for name in ("cancellation", "dead_letter", "last_error"):
-        value = getattr(move, name)
-        if value is not UNSET:
-            does.append(name)
-            row.append(json_text(value))
+    if move.cancellation is not UNSET:
+        does.append("cancellation")
+        row.append(json_text(move.cancellation))
+    if move.dead_letter is not UNSET:
+        does.append("dead_letter")
+        row.append(json_text(move.dead_letter))
+    if move.last_error is not UNSET:
+        does.append("last_error")
+        row.append(json_text(move.last_error))
     if move.result is not UNSET:
         does.append("result")
         row.append(bytes(move.result).decode())

@@ -2,11 +2,11 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from executa_host.actions.interface import ActionPage, EventPage, SessionPage
 from executa_host.actions.limits import READERS
@@ -103,9 +103,9 @@ class SqliteStore:
 
     # --- Writing --------------------------------------------------------------------------------
 
-    async def apply(self, operation: "Operation[T]") -> T:
+    def apply(self, operation: "Operation[T]") -> Coroutine[Any, Any, T]:
         """See `Store.apply`."""
-        return await self._writer.apply(operation)
+        return self._writer.apply(operation)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See `Store.transaction`."""

@@ -11,6 +11,7 @@ times as much as to bind it: so rows have only the columns that they have a valu
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -50,14 +51,11 @@ class Rows:
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._gathered: dict[str, list[Row]] = {}
+        self._gathered: defaultdict[str, list[Row]] = defaultdict(list)
 
     def add(self, columns: str, row: Row) -> None:
         """Gather one more."""
-        rows = self._gathered.get(columns)
-        if rows is None:
-            rows = self._gathered[columns] = []
-        rows.append(row)
+        self._gathered[columns].append(row)
 
     def write(self, db: sqlite3.Connection) -> None:
         """Insert them, and begin anew."""

@@ -161,45 +161,38 @@ class Work:
     def log(self, action: Logged, steps: Sequence[Step], at_ms: int, why: str = "") -> None:
         """Log steps in order, in the action's log and its session's."""
         self.touched.add(action.action_id)
+        session = action.session
         for step in steps:
-            shows: list[SessionState] = []
+            shows: Sequence[SessionState] = ()
             if isinstance(step, Piece):
                 action.sequence += 1
                 data = bytes(step.data).decode()
+                columns = _APPENDED
                 tail: Row = ("chunk", action.attempt, action.sequence, str(step.kind), data)
-                self._event(action, at_ms, _APPENDED, tail)
             elif isinstance(step, Decided):
-                tail = ("approval", action.attempt, str(step.status))
-                self._event(action, at_ms, _MOVED, tail)
+                columns, tail = _MOVED, ("approval", action.attempt, str(step.status))
             else:
                 old = None if action.number == 0 else action.state
                 if step is ActionState.QUEUED and old not in (None, ActionState.ACCEPTED):
                     action.attempt += 1
-                if action.session is not None:
-                    shows = action.session.count(old, step)
+                if session is not None:
+                    shows = session.count(old, step)
                 action.state = step
                 if step in TERMINAL:
                     self.touched.add(end_of(action.action_id))
+                columns, tail = _MOVED, ("state", action.attempt, str(step))
                 if why:
-                    tail = ("state", action.attempt, str(step), why)
-                    self._event(action, at_ms, _MOVED + _WHY, tail)
-                else:
-                    self._event(action, at_ms, _MOVED, ("state", action.attempt, str(step)))
-                if action.session is not None:
-                    for state in shows:
-                        self.session_moved(action.session, state, at_ms)
-
-    def _event(self, action: Logged, at_ms: int, columns: str, tail: Row) -> None:
-        action.number += 1
-        n = self.take_number("event")
-        row = (n, action.n, action.number, at_ms, *tail)
-        session = action.session
-        if session is None:
-            self._events.add(columns, row)
-            return
-        session.updated_ms = at_ms
-        self.touched.add(session.session_id)
-        self._events.add(columns + _IN_SESSION, (*row, session.n, session.number()))
+                    columns, tail = columns + _WHY, (*tail, why)
+            action.number += 1
+            row = (self.take_number("event"), action.n, action.number, at_ms, *tail)
+            if session is None:
+                self._events.add(columns, row)
+                continue
+            session.updated_ms = at_ms
+            self.touched.add(session.session_id)
+            self._events.add(columns + _IN_SESSION, (*row, session.n, session.number()))
+            for state in shows:
+                self.session_moved(session, state, at_ms)
 
     def attest(
         self, action: Logged, at_ms: int, attested: tuple[Attested, ...], *, first: bool = False
