@@ -2,10 +2,10 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from executa_host.actions.interface import ActionPage, EventPage, SessionPage
@@ -103,7 +103,7 @@ class SqliteStore:
 
     # --- Writing --------------------------------------------------------------------------------
 
-    def apply(self, operation: "Operation[T]") -> Coroutine[Any, Any, T]:
+    def apply(self, operation: "Operation[T]") -> "CoroutineType[Any, Any, T]":
         """See `Store.apply`."""
         return self._writer.apply(operation)
 
