@@ -5,8 +5,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from types import CoroutineType, TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from executa_host.actions.interface import ActionPage, EventPage, SessionPage
 from executa_host.actions.limits import READERS
@@ -103,9 +103,9 @@ class SqliteStore:
 
     # --- Writing --------------------------------------------------------------------------------
 
-    def apply(self, operation: "Operation[T]") -> "CoroutineType[Any, Any, T]":
+    async def apply(self, operation: "Operation[T]") -> T:
         """See `Store.apply`."""
-        return self._writer.apply(operation)
+        return await self._writer.apply(operation)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See `Store.transaction`."""
