@@ -127,3 +127,21 @@ def test_rows_of_any_number_are_written_once_each(count: int) -> None:
     assert given == [(number,) for number in range(count)]
     assert db.execute("select * from t order by a").fetchall() == rows
     db.close()
+
+
+async def test_what_a_lifecycle_binds_is_of_the_types_that_need_no_adapter(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound: set[type[object]] = set()
+    run = values.run
+
+    def note(
+        db: sqlite3.Connection, before: str, after: str, rows: list[tuple[object, ...]]
+    ) -> Any:
+        bound.update(type(value) for row in rows for value in row)
+        return run(db, before, after, rows)
+
+    monkeypatch.setattr(values, "run", note)
+    action = await accepted(store, idempotency_key="k")
+    await go(store, action.record.action_id, S.QUEUED, S.RUNNING, S.COMPLETED)
+    assert bound == {int, str}

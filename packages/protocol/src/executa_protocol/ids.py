@@ -16,6 +16,8 @@ ID_CHARS: Final = 26
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CHARACTERS: Final = frozenset(_ALPHABET)
+_PAIRS: Final = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
+_SHIFTS: Final = tuple(range(5 * (ID_CHARS - 2), -1, -10))
 _RANDOM_BYTES: Final = 10
 _RANDOM_BITS: Final = 8 * _RANDOM_BYTES
 _ALL_BITS: Final = 128
@@ -78,8 +80,7 @@ def made_at(identity: str) -> float:
 
 
 def _encode(number: int) -> str:
-    shifts = range(5 * (ID_CHARS - 1), -1, -5)
-    return "".join(_ALPHABET[number >> shift & 31] for shift in shifts)
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def _is_ulid(text: str) -> bool:

@@ -21,6 +21,9 @@ NO_PREDECESSOR: Final = "0" * 64
 """What the first receipt of an action has in place of its predecessor's digest."""
 
 
+_ENCODER: Final = msgspec.json.Encoder()
+
+
 class ReceiptKind(StrEnum):
     """What is attested."""
 
@@ -51,16 +54,18 @@ def issue(
     action_id: str, kind: ReceiptKind, attested: bytes | Raw, at_ms: int, last: Receipt | None
 ) -> Receipt:
     """Attest `attested`, a JSON text, after `last` (None: the first). Raises `DecodeFailure`."""
-    receipt = Receipt(
-        action_id,
-        1 if last is None else last.number + 1,
-        kind,
-        at_ms,
-        canonical.digest(attested),
-        NO_PREDECESSOR if last is None else last.digest,
-        "",
-    )
-    return msgspec.structs.replace(receipt, digest=_digest(receipt))
+    number = 1 if last is None else last.number + 1
+    previous = NO_PREDECESSOR if last is None else last.digest
+    content = canonical.digest(attested)
+    others = (action_id, number, kind, at_ms, content, previous)
+    return Receipt(*others, digest(others))
+
+
+def digest(others: tuple[str, int, str, int, str, str]) -> str:
+    """A receipt's own digest: of its six other members, in their order."""
+    # An array of texts and integers is canonical as it is encoded: no need to bring it there.
+    encoded = _ENCODER.encode(others)
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def check_chain(receipts: Iterable[Receipt]) -> None:
@@ -72,15 +77,9 @@ def check_chain(receipts: Iterable[Receipt]) -> None:
             receipt.action_id if last is None else last.action_id,
             number,
             NO_PREDECESSOR if last is None else last.digest,
-            _digest(receipt),
+            digest(msgspec.structs.astuple(receipt)[:-1]),
         )
         if (receipt.action_id, receipt.number, receipt.previous, receipt.digest) != due:
             msg = f"receipt {number} of {due[0]} does not continue its chain"
             raise DecodeFailure(msg, path="digest")
         last = receipt
-
-
-def _digest(receipt: Receipt) -> str:
-    # An array of texts and integers is canonical as it is encoded: no need to bring it there.
-    encoded = msgspec.json.encode(msgspec.structs.astuple(receipt)[:-1])
-    return hashlib.sha256(encoded).hexdigest()

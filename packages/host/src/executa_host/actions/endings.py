@@ -35,6 +35,10 @@ _STEP_OF: Final = {
     ActionState.DEAD_LETTERED: "dead_letter",
 }
 
+_END: Final = {
+    state: Piece(ChunkKind.END, Raw(_ENCODER.encode({"state": state}))) for state in TERMINAL
+}
+
 
 def end(
     stored: Stored,
@@ -58,7 +62,7 @@ def end(
     steps = list(before)
     if not isinstance(verdict.error, UnsetType):
         steps.append(Piece(ChunkKind.ERROR, Raw(_ENCODER.encode(verdict.error))))
-    steps += [state, Piece(ChunkKind.END, Raw(_ENCODER.encode({"state": state})))]
+    steps += [state, _END[state]]
     return Move(
         step=step or _STEP_OF[state],
         at_ms=at_ms,

@@ -42,10 +42,11 @@ class Operation(Struct, Generic[T], kw_only=True):
 
 
 class Attested(Struct, frozen=True):
-    """What a receipt attests: a small JSON object."""
+    """What a receipt attests: a small JSON object in its canonical form, and the digest of it."""
 
     kind: ReceiptKind
     text: bytes
+    content: str
 
 
 # --- Actions -------------------------------------------------------------------------------
@@ -182,8 +183,17 @@ class Move(Operation[Moved], kw_only=True):
     @property
     def target(self) -> ActionState:
         """The state that it leads to."""
-        states = [step for step in self.steps if isinstance(step, ActionState)]
-        return states[-1] if states else self.state
+        return self.walk()[0]
+
+    def walk(self) -> tuple[ActionState, int]:
+        """The state that it leads to, and how many chunks it appends."""
+        state, chunks = self.state, 0
+        for step in self.steps:
+            if isinstance(step, ActionState):
+                state = step
+            elif isinstance(step, Piece):
+                chunks += 1
+        return state, chunks
 
 
 # --- Sessions -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from executa_host.actions.operations import Attested, Terms
 from executa_host.actions.records import ActionState, Approval, Cancellation
 from executa_protocol.receipts import ReceiptKind
 
-_ENCODER = msgspec.json.Encoder()
+_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def acceptance(tenant: str, principal: str, capability: str, terms: Terms) -> Attested:
@@ -65,6 +65,6 @@ def outcome(
 
 
 def _attested(kind: ReceiptKind, members: dict[str, Any]) -> Attested:
-    return Attested(
-        kind, _ENCODER.encode({name: value for name, value in members.items() if value})
-    )
+    # Texts and integers in the order of their names are canonical as they are encoded.
+    text = _ENCODER.encode({name: value for name, value in members.items() if value})
+    return Attested(kind, text, hashlib.sha256(text).hexdigest())

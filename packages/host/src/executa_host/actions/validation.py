@@ -42,6 +42,8 @@ def check_text(what: str, value: str, longest: int = NAME_CHARS) -> None:
     """The same, and empty is fine."""
     if len(value) > longest:
         raise UsageError(f"{what} has {len(value):,} characters, at most {longest:,}")
+    if value.isascii() and value.isprintable():
+        return
     if _CONTROL.search(value):
         raise UsageError(f"{what} holds a control character")
     _check_unicode(what, value)

@@ -10,7 +10,7 @@ from executa_host.actions.faults import ActionsError, Code, Conflict, Gone, NotF
 from executa_host.actions.operations import Accept, Accepted, Decided, Step
 from executa_host.actions.records import ApprovalStatus, DeadLetter
 from executa_host.actions.sqlite import values
-from executa_host.actions.sqlite.rows import find_action, text
+from executa_host.actions.sqlite.rows import find_action, json_text
 from executa_host.actions.sqlite.work import Logged, Work
 from executa_protocol.actions import ActionState
 
@@ -24,11 +24,11 @@ _TAKEN_AFTER: Final = """) select m.op, k.action_id, k.digest, a.n is not null
     from m join idempotency_keys k on k.tenant = m.tenant and k.principal = m.principal
         and k.capability = m.capability and k.key = m.key
     left join actions a on a.action_id = k.action_id"""
-_ACTIONS: Final = (
-    "insert into actions (n, action_id, tenant, principal, subject, capability, session,"
-    " transaction_id, state, approval_status, approval, events, accepted_ms, updated_ms,"
-    " expires_ms, op) values"
+_ACTION: Final = (
+    "n, action_id, tenant, principal, subject, capability, state, events, accepted_ms, updated_ms,"
+    " expires_ms, op"
 )
+_ACCEPTED: Final = str(ActionState.ACCEPTED)
 _REQUESTS: Final = "insert into requests (action, terms, input) values"
 
 
@@ -118,7 +118,7 @@ def _replay(
 
 
 def _insert(work: Work, accepts: Sequence[tuple[int, Accept]]) -> None:
-    actions: list[values.Row] = []
+    actions = values.Rows("actions")
     requests: list[values.Row] = []
     logs: list[tuple[Accept, Logged, tuple[Step, ...]]] = []
     for op, each in accepts:
@@ -130,31 +130,34 @@ def _insert(work: Work, accepts: Sequence[tuple[int, Accept]]) -> None:
         steps: tuple[Step, ...] = (ActionState.ACCEPTED,)
         if approval is not UNSET and approval.status is ApprovalStatus.APPROVED:
             steps = (ActionState.ACCEPTED, Decided(approval.status))
-        actions.append(
-            (
-                n,
-                each.action_id,
-                each.tenant,
-                each.principal,
-                each.subject,
-                each.capability,
-                None if session is None else session.n,
-                None if transaction is UNSET else transaction.transaction_id,
-                ActionState.ACCEPTED,
-                None if approval is UNSET else approval.status,
-                text(approval),
-                len(steps),
-                each.at_ms,
-                each.at_ms,
-                each.expires_at_ms,
-                op,
-            )
+        columns = _ACTION
+        row: values.Row = (
+            n,
+            each.action_id,
+            each.tenant,
+            each.principal,
+            each.subject,
+            each.capability,
+            _ACCEPTED,
+            len(steps),
+            each.at_ms,
+            each.at_ms,
+            each.expires_at_ms,
+            op,
         )
-        requests.append((n, text(terms), bytes(each.input).decode()))
+        if session is not None:
+            columns, row = f"{columns}, session", (*row, session.n)
+        if transaction is not UNSET:
+            columns, row = f"{columns}, transaction_id", (*row, transaction.transaction_id)
+        if approval is not UNSET:
+            columns = f"{columns}, approval_status, approval"
+            row = (*row, str(approval.status), json_text(approval))
+        actions.add(columns, row)
+        requests.append((n, json_text(terms), bytes(each.input).decode()))
         logged = Logged(n, each.action_id, ActionState.ACCEPTED, 1, session=session)
         logs.append((each, logged, steps))
         work.answers[op] = Accepted(each.action_id)
-    values.run(work.db, _ACTIONS, "", actions)
+    actions.write(work.db)
     values.run(work.db, _REQUESTS, "", requests)
     for each, logged, steps in logs:
         work.log(logged, steps, each.at_ms)

@@ -17,16 +17,17 @@ from executa_host.actions.sqlite.rows import json_text, tally_of
 from executa_host.actions.sqlite.values import Row
 from executa_host.actions.store import end_of
 from executa_protocol.actions import TERMINAL, ActionState
-from executa_protocol.receipts import Receipt, ReceiptKind, issue
+from executa_protocol.receipts import NO_PREDECESSOR, digest
 from executa_protocol.sessions import ENDED, SessionState, check_move, view
 
 Numbered = tuple[int, Operation[Any]]
 """An operation with its id."""
 
-_EVENTS: Final = (
-    "insert into events (n, action, number, session, session_number, at_ms, type, state, reason,"
-    " attempt, sequence, kind, data) values"
-)
+_MOVED: Final = "n, action, number, at_ms, type, attempt, state"
+_APPENDED: Final = "n, action, number, at_ms, type, attempt, sequence, kind, data"
+_IN_SESSION: Final = ", session, session_number"
+_WHY: Final = ", reason"
+_OF_SESSION: Final = "n, session, session_number, at_ms, type, state"
 _RECEIPTS: Final = (
     "insert into receipts (action, number, kind, at_ms, content, previous, digest, attested) values"
 )
@@ -104,7 +105,7 @@ class Work:
         self._numbers: dict[str, int] = dict(db.execute("select name, value from counters"))
         self._written = dict(self._numbers)
         self._sessions: dict[str, SessionLog | None] = {}
-        self._events: list[Row] = []
+        self._events = values.Rows("events")
         self._receipts: list[tuple[int, str, int, tuple[Attested, ...], bool]] = []
         self._callbacks: list[Row] = []
 
@@ -149,49 +150,49 @@ class Work:
         log.updated_ms = at_ms
         self.touched.add(log.session_id)
         n = self.take_number("event")
-        self._events.append(
-            (n, None, None, log.n, log.number(), at_ms, "session", state, why or None, *[None] * 4)
-        )
+        row = (n, log.n, log.number(), at_ms, "session", str(state))
+        if why:
+            self._events.add(_OF_SESSION + _WHY, (*row, why))
+        else:
+            self._events.add(_OF_SESSION, row)
 
     # --- Actions ------------------------------------------------------------------------------
 
     def log(self, action: Logged, steps: Sequence[Step], at_ms: int, why: str = "") -> None:
         """Log steps in order, in the action's log and its session's."""
         self.touched.add(action.action_id)
+        session = action.session
         for step in steps:
-            shows: list[SessionState] = []
+            shows: Sequence[SessionState] = ()
             if isinstance(step, Piece):
                 action.sequence += 1
                 data = bytes(step.data).decode()
-                tail: Row = ("chunk", None, None, action.attempt, action.sequence, step.kind, data)
+                columns = _APPENDED
+                tail: Row = ("chunk", action.attempt, action.sequence, str(step.kind), data)
             elif isinstance(step, Decided):
-                tail = ("approval", step.status, None, action.attempt, None, None, None)
+                columns, tail = _MOVED, ("approval", action.attempt, str(step.status))
             else:
                 old = None if action.number == 0 else action.state
                 if step is ActionState.QUEUED and old not in (None, ActionState.ACCEPTED):
                     action.attempt += 1
-                if action.session is not None:
-                    shows = action.session.count(old, step)
+                if session is not None:
+                    shows = session.count(old, step)
                 action.state = step
                 if step in TERMINAL:
                     self.touched.add(end_of(action.action_id))
-                tail = ("state", step, why or None, action.attempt, None, None, None)
-            self._event(action, at_ms, tail)
-            if action.session is not None:
-                for state in shows:
-                    self.session_moved(action.session, state, at_ms)
-
-    def _event(self, action: Logged, at_ms: int, tail: Row) -> None:
-        action.number += 1
-        session = action.session
-        n = self.take_number("event")
-        if session is None:
-            self._events.append((n, action.n, action.number, None, None, at_ms, *tail))
-            return
-        session.updated_ms = at_ms
-        self.touched.add(session.session_id)
-        numbers = (n, action.n, action.number, session.n, session.number())
-        self._events.append((*numbers, at_ms, *tail))
+                columns, tail = _MOVED, ("state", action.attempt, str(step))
+                if why:
+                    columns, tail = columns + _WHY, (*tail, why)
+            action.number += 1
+            row = (self.take_number("event"), action.n, action.number, at_ms, *tail)
+            if session is None:
+                self._events.add(columns, row)
+                continue
+            session.updated_ms = at_ms
+            self.touched.add(session.session_id)
+            self._events.add(columns + _IN_SESSION, (*row, session.n, session.number()))
+            for state in shows:
+                self.session_moved(session, state, at_ms)
 
     def attest(
         self, action: Logged, at_ms: int, attested: tuple[Attested, ...], *, first: bool = False
@@ -210,8 +211,7 @@ class Work:
 
     def write(self) -> None:
         """Write everything gathered so far."""
-        if self._events:
-            values.run(self.db, _EVENTS, "", self._events)
+        self._events.write(self.db)
         if self._receipts:
             values.run(self.db, _RECEIPTS, "", self._issue())
         if self._callbacks:
@@ -223,7 +223,7 @@ class Work:
             if value != self._written.get(name):
                 self.db.execute("update counters set value = ? where name = ?", (value, name))
         self._written = dict(self._numbers)
-        self._events, self._receipts, self._callbacks = [], [], []
+        self._receipts, self._callbacks = [], []
         point("batch.logged")
 
     def write_session(self, log: SessionLog) -> None:
@@ -239,24 +239,20 @@ class Work:
         heads = self._heads(older) if older else {}
         rows: list[Row] = []
         for n, action_id, at_ms, attested, _ in self._receipts:
-            last = heads.get(n)
+            number, previous = heads.get(n, (0, NO_PREDECESSOR))
             for each in attested:
-                last = issue(action_id, each.kind, each.text, at_ms, last)
-                digests = (last.content, last.previous, last.digest)
-                rows.append((n, last.number, last.kind, at_ms, *digests, each.text.decode()))
-            if last is not None:
-                heads[n] = last
+                number += 1
+                others = (number, str(each.kind), at_ms, each.content, previous)
+                previous = digest((action_id, *others))
+                rows.append((n, *others, previous, each.text.decode()))
+            heads[n] = number, previous
         return rows
 
-    def _heads(self, actions: list[int]) -> dict[int, Receipt]:
-        """The latest receipt of each action: max() gives the other columns of its row."""
+    def _heads(self, actions: list[int]) -> dict[int, tuple[int, str]]:
+        """Number and digest of each action's latest receipt: max() gives the rest of its row."""
         sql = (
-            "select action, max(number), kind, at_ms, content, previous, digest from receipts"
+            "select action, max(number), digest from receipts"
             " where action in (select value from json_each(?)) group by action"
         )
-        return {
-            n: Receipt("", number, ReceiptKind(kind), at_ms, content, previous, digest)
-            for n, number, kind, at_ms, content, previous, digest in self.db.execute(
-                sql, (json_text(actions),)
-            )
-        }
+        found = self.db.execute(sql, (json_text(actions),))
+        return {n: (number, digest) for n, number, digest in found}

@@ -37,11 +37,6 @@ class _Waiting(Struct):
     size: int
     answer: "asyncio.Future[Any]"
 
-    @property
-    def action_id(self) -> str:
-        operation = self.operation
-        return operation.action_id if isinstance(operation, Accept | Move) else ""
-
 
 class Writer:
     """Applies operations on `lane` and rings the bells of what they changed."""
@@ -55,7 +50,8 @@ class Writer:
         self._count = 0
         self._closing = False
         self._broken: StoreBroken | None = None
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run())
 
     @property
     def pending_count(self) -> int:
@@ -67,7 +63,7 @@ class Writer:
         self._check()
         size = validate(operation)  # type: ignore[arg-type] - all operations there are
         self._count += 1
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[T] = self._loop.create_future()
         self._queue.append(_Waiting(self._count, operation, size, answer))  # type: ignore[arg-type]
         self._arrived.set()
         return await answer
@@ -118,11 +114,12 @@ class Writer:
             waiting = self._queue.popleft()
             if waiting.answer.cancelled():
                 continue  # nobody waits, and nothing was done
-            action_id = waiting.action_id
-            if action_id and action_id in actions:
-                behind.append(waiting)
-                continue
-            actions.add(action_id)
+            operation = waiting.operation
+            if isinstance(operation, (Move, Accept)):
+                if operation.action_id in actions:
+                    behind.append(waiting)
+                    continue
+                actions.add(operation.action_id)
             size += waiting.size
             taken.append(waiting)
         self._queue.extendleft(reversed(behind))
@@ -202,8 +199,11 @@ def find_session(lane: Lane, session_id: str) -> SessionRecord | Marker | None:
 
 
 def _settle(future: "asyncio.Future[Any]", answer: Any) -> None:
+    if not isinstance(answer, Exception):
+        future.set_result(answer)
+        return
     try:
-        future.set_result(batch.unwrap(answer))
+        batch.unwrap(answer)
     except Exception as fault:  # noqa: BLE001 - handed to whoever waits
         future.set_exception(fault)
 
