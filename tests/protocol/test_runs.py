@@ -1,7 +1,8 @@
 """A whole run as one answer: the caps of the buffer, and both shapes of the answer."""
 
 import contextlib
-from typing import Any
+import json
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -152,6 +153,88 @@ def test_unknown_events_and_members_are_kept() -> None:
 def test_an_answer_is_encoded_again_byte_for_byte(value: Any) -> None:
     raw = answer_of(value)
     assert read_run_answer(raw).encode() == raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoded"),
+    [
+        (b'{"frames":[],"run_id":"r"}', b'{"frames":[],"run_id":"r"}'),
+        (b'{ "run_id": "r", "frames": [] }', b'{ "run_id": "r", "frames": [] }'),
+        (b'{\n"run_id":"r",\n"frames":[]\n}', b'{"run_id":"r","frames":[]}'),
+        (b'{"run_id":"r","frames":[],"stream_id":"s"}', b'{"run_id":"r","frames":[]}'),
+        (b'{"run_id":"r","frames":[],"final":null}', b'{"run_id":"r","frames":[]}'),
+        (b'{"run_id":null,"frames":[]}', b"[]"),
+        (
+            b'{"run_id":"r","frames":[],"final":{"event":"delta","event":"final"}}',
+            b'{"run_id":"r","frames":[],"final":{"event":"delta","event":"final"}}',
+        ),
+    ],
+)
+def test_an_answer_of_known_members_alone_is_passed_on_and_another_is_written_anew(
+    raw: bytes, encoded: bytes
+) -> None:
+    assert read_run_answer(raw).encode() == encoded
+
+
+events = st.sampled_from(["delta", "tool_call", "tool_result", "final", "final", "thinking", ""])
+odd_members_of_frames = st.tuples(st.sampled_from(["event", "text"]), events | st.none())
+odd_frames = st.lists(
+    st.tuples(events, st.lists(odd_members_of_frames, max_size=2)).map(
+        lambda parts: [*parts[1][:1], ("event", parts[0]), *parts[1][1:]]
+    ),
+    max_size=3,
+)
+odd_members = st.one_of(
+    st.tuples(st.just("frames"), odd_frames),
+    st.tuples(st.just("final"), odd_frames.map(lambda frames: frames[0] if frames else None)),
+    st.tuples(st.just("run_id"), st.none() | st.text(max_size=3)),
+    st.tuples(st.just("stream_id"), events),
+)
+odd_answers = odd_frames | st.lists(odd_members, min_size=1, max_size=4)
+
+
+def spelled(value: Any, space: str) -> str:
+    """JSON of `value`, where lists of pairs are objects, with `space` between its tokens."""
+    if not isinstance(value, list):
+        return json.dumps(value)
+    items = cast("list[Any]", value)
+    if not items or not isinstance(items[0], tuple):
+        return "[" + f"{space},".join(spelled(item, space) for item in items) + "]"
+    pairs = [f"{json.dumps(key)}{space}:{spelled(item, space)}" for key, item in items]
+    return "{" + space + f",{space}".join(pairs) + space + "}"
+
+
+def read_plainly(raw: str | bytes) -> dict[str, Any] | None:
+    """What an answer says, or None for what is none."""
+    value: Any = json.loads(raw)
+    members: dict[str, Any] = {"frames": value} if isinstance(value, list) else value
+    known = {name: members.get(name) for name in ("run_id", "frames", "final")}
+    if known["frames"] is None:
+        return None
+    final = [] if known["final"] is None else [known["final"]]
+    right = all(isinstance(frame["event"], str) for frame in [*known["frames"], *final])
+    return known if right and all(frame["event"] == "final" for frame in final) else None
+
+
+@given(odd_answers, st.sampled_from(["", " ", "\n"]))
+def test_an_answer_is_read_and_passed_on_as_a_plain_reader_reads_it(
+    value: list[Any], space: str
+) -> None:
+    text = spelled(value, space)
+    known = read_plainly(text)
+    if known is None:
+        with pytest.raises(DecodeFailure):
+            read_run_answer(text.encode())
+        return
+    final, frames = known["final"], known["frames"]
+    if final is None and frames and frames[-1]["event"] == "final":
+        final = frames[-1]
+    answer = read_run_answer(text.encode())
+    for found in (answer, read_run_answer(answer.encode())):
+        assert (found.run_id, found.count) == (known["run_id"], len(frames))
+        assert found.frames == list(found) == frames
+        assert found.final_frame == final
+    assert read_plainly(answer.encode()) == known
 
 
 @pytest.mark.parametrize(

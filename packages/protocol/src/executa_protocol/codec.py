@@ -22,22 +22,27 @@ T = TypeVar("T")
 _ENCODER = msgspec.json.Encoder()
 _ANY = msgspec.json.Decoder()
 
-_NOT_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_NOT_BRACKETS: Final = b'"\\'  # of the skeleton
+_NOT_SKELETON: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"\\')
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"[]", b"{}")
-_UP_AND_DOWN: Final = bytes.maketrans(b"{}", b"\x01\xff")  # as signed bytes: 1 and -1
-_ROUNDS: Final = 12
-"""Levels that are taken away at once: more than a message has that is not made to be slow."""
 _DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789E", b"000000000e")
 _SMALL: Final = 4 * KIB
 _LONG_STRING: Final = 256
 """Bytes for each quote from which on strings are worth to be taken out one by one."""
 _SLASHES: Final = 64
 """Backslashes in a row before a quote that are counted."""
+_SPARSE: Final = 32
+"""Bytes for each backslash from which on escapes are worth to be taken out one by one."""
+_MANTISSA: Final = 64
+"""Bytes of a number before its exponent that are looked at."""
+_FEW: Final = 16
+_RARE: Final = 512
+"""Bytes for each thing like an exponent, after the first few, up to which all are looked at."""
 # Bytes as numbers, and `find` for longer pieces: `in` looks for bytes in bytes only after
 # it has tried them as a number, which costs more than most searches.
 _LF: Final = 0x0A
-_QUOTE: Final = 0x22
 _BACKSLASH: Final = 0x5C
+_OPENING: Final = 0x7B
 _PLUS: Final = 0x2B
 _INFINITE_DIGITS: Final = b"0" * 210
 """1e309 is infinite, and an exponent of two digits brings at most 99 of its digits."""
@@ -108,42 +113,92 @@ def too_deep(line: bytes) -> bool:
         others = line.replace(b"[", b"").replace(b"{", b"")
         if len(line) - len(others) <= MAX_DEPTH:
             return False
-    skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
-    if skeleton.count(b"{") <= MAX_DEPTH:
+    skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_SKELETON)
+    brackets = skeleton.translate(None, _NOT_BRACKETS)
+    if brackets.count(b"{") <= MAX_DEPTH:
         return False
-    if _BACKSLASH in line:
-        line = line.replace(b"\\\\", b"").replace(b'\\"', b"")
-        skeleton = line.translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
-    # Only quotes and brackets are left, so a string without brackets is two quotes
-    # side by side. Dropping a pair changes nothing for what stands outside strings.
-    skeleton = skeleton.replace(b'""', b"")
-    if _QUOTE in skeleton:
-        skeleton = b"".join(skeleton.split(b'"')[::2])
-    levels = 0
-    while levels < _ROUNDS:  # each takes the innermost level away
-        shorter = skeleton.replace(b"{}", b"")
-        if len(shorter) == len(skeleton):  # empty, or brackets without a partner
-            break
-        skeleton = shorter
-        levels += 1
-    if skeleton.count(b"{") - skeleton.count(b"}") > MAX_DEPTH:
-        return True
-    # What no message needs is counted bracket by bracket, because rounds without end are slow.
-    from array import array  # noqa: PLC0415 - as seldom
-    from itertools import accumulate  # noqa: PLC0415 - as seldom
+    if _BACKSLASH in skeleton:
+        if skeleton.rfind(b'\\"') >= 0:  # only then a quote may be an escaped one
+            skeleton = _without_escapes(line, skeleton).translate(
+                _ONE_KIND_OF_BRACKET, _NOT_SKELETON
+            )
+            brackets = skeleton.translate(None, _NOT_BRACKETS)
+        skeleton = skeleton.translate(None, b"\\")
+    # Only quotes and brackets are left, so a string without brackets is two quotes side
+    # by side. If all quotes stand in such pairs, no string holds a bracket.
+    if 2 * skeleton.count(b'""') < len(skeleton) - len(brackets):
+        # Dropping pairs changes nothing for what stands outside strings.
+        others = skeleton.replace(b'""""', b"").replace(b'""', b"")
+        brackets = b"".join(others.split(b'"')[::2])
+    return _rises_over(MAX_DEPTH, brackets)
 
-    steps = array("b", skeleton.translate(_UP_AND_DOWN))
-    return levels + max(accumulate(steps), default=0) > MAX_DEPTH
+
+def _rises_over(limit: int, brackets: bytes) -> bool:
+    """Whether more than `limit` of these are open anywhere, in steps of as many."""
+    level = 0
+    for start in range(0, len(brackets), limit):
+        opened = brackets.count(b"{", start, start + limit)
+        if level + opened <= limit:  # even if all that opens here did so before any closes
+            level += 2 * opened - limit
+            continue
+        for bracket in brackets[start : start + limit]:
+            level += 1 if bracket == _OPENING else -1
+            if level > limit:
+                return True
+    return False
+
+
+def _without_escapes(line: bytes, skeleton: bytes) -> bytes:
+    """A line without the quotes and backslashes that its strings hold.
+
+    To search all of a line for them takes longer than to look at each of few backslashes.
+    """
+    if skeleton.count(b"\\") > len(line) // _SPARSE:
+        if skeleton.rfind(b"\\\\") >= 0:
+            line = line.replace(b"\\\\", b"")
+        return line.replace(b'\\"', b"")
+    first, *others = line.split(b"\\")
+    parts = [first]
+    escaped = False
+    for part in others:
+        if escaped:
+            parts.append(part)
+            escaped = False
+        elif part:
+            parts.append(part[1:])
+        else:  # one backslash after another: it is the other that is escaped
+            escaped = True
+    return b"".join(parts)
 
 
 def _may_hold_infinite_number(line: bytes) -> bool:
     """Whether a number here may be 1e309 or more: three digits of exponent, or 210 of its own."""
-    digits = line.translate(_DIGITS_AS_ZERO)
+    # Unlike bytes, a bytearray does not look whether it changes, which takes half the time.
+    digits = bytearray(line).translate(_DIGITS_AS_ZERO)
     return (
-        digits.find(b"0e000") >= 0
-        or (_PLUS in line and digits.find(b"0e+000") >= 0)
+        _may_hold_exponent(digits, b"0e000")
+        or (_PLUS in line and _may_hold_exponent(digits, b"0e+000"))
         or digits.find(_INFINITE_DIGITS) >= 0
     )
+
+
+def _may_hold_exponent(digits: bytearray, exponent: bytes) -> bool:
+    """Whether a number may end in `exponent`; what an id in hexadecimal holds is none.
+
+    A number follows the beginning of the line, a blank, or one of ``,:[``.
+    """
+    at = digits.rfind(exponent)  # takes half as long as `find`
+    looks = 0
+    while at >= 0:
+        looks += 1
+        if looks > _FEW + (len(digits) - at) // _RARE:
+            return True
+        if at == 0 or digits[at - 1] in b"0.- \t\r\n,:[":
+            before = digits[max(at - _MANTISSA, 0) : at].rstrip(b"0.-")
+            if not before or before[-1] in b" \t\r\n,:[":
+                return True
+        at = digits.rfind(exponent, 0, at + len(exponent) - 1)
+    return False
 
 
 def decode_any(data: bytes | Raw) -> Any:

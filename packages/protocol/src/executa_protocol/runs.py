@@ -7,10 +7,10 @@ what the frames say beyond their events, nor where they come from.
 """
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from executa_protocol import codec
 from executa_protocol.codes import AGENT_RUN_TOO_LARGE
@@ -97,58 +97,52 @@ class RunBuffer:
 class RunAnswer(Struct, frozen=True):
     """The answer to `agent/session.run`, every event checked, the rest of each frame still raw.
 
-    `run_id` and `final` are None where the seed's bare array has none. `count` is the
-    number of frames. Iterating decodes one frame at a time to the dict that business
-    code reads.
+    `run_id` is None where the seed's bare array has none, and `count` is the number of
+    frames. `raw` is the answer in either shape; whatever else is asked for is read from it.
+    Iterating decodes one frame at a time to the dict that business code reads.
     """
 
     run_id: str | None
-    raw_frames: Raw
-    final: Raw | None
     count: int
+    raw: bytes
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for raw in codec.decode(self.raw_frames, _RAWS):
+        for raw in self._raws():
             yield cast("dict[str, Any]", codec.decode_any(raw))
 
     @property
     def frames(self) -> list[dict[str, Any]]:
         """All frames, decoded."""
-        return cast("list[dict[str, Any]]", codec.decode_any(self.raw_frames))
+        found = codec.decode(self.raw, _PLAIN)
+        return found.frames if isinstance(found, _Plain) else found
+
+    @property
+    def final(self) -> Raw | None:
+        """The answer's `final`; None where the seed's bare array has none."""
+        found = codec.decode(self.raw, _PARTS)
+        if not isinstance(found, _Parts) or bytes(found.final) == _NULL:
+            return None
+        return found.final
 
     @property
     def final_frame(self) -> dict[str, Any] | None:
         """The final frame, decoded: the answer's `final`, else its last frame if that is one."""
-        if self.final is not None:
-            return cast("dict[str, Any]", codec.decode_any(self.final))
+        final = self.final
+        if final is not None:
+            return cast("dict[str, Any]", codec.decode_any(final))
         if self.count:
-            last = codec.decode(self.raw_frames, _RAWS)[-1]
+            last = self._raws()[-1]
             if frame_event(last) == "final":
                 return cast("dict[str, Any]", codec.decode_any(last))
         return None
 
     def encode(self) -> bytes:
-        """The answer again, its frames copied and not re-encoded; a bare array stays one."""
-        if self.run_id is None and self.final is None:
-            return bytes(self.raw_frames)
-        parts = [b"{"]
-        if self.run_id is not None:
-            parts += (b'"run_id":', codec.encode(self.run_id), b",")
-        parts += (b'"frames":', self.raw_frames)
-        if self.final is not None:
-            parts += (b',"final":', self.final)
-        parts.append(b"}")
-        return b"".join(parts)
+        """The answer again, its frames not re-encoded; a bare array stays one."""
+        return self.raw
 
-
-class _Event(Struct, frozen=True, gc=False):
-    event: str
-
-
-class _Answer(Struct, frozen=True):
-    frames: Raw
-    run_id: str | None = None
-    final: Raw = Raw(b"null")
+    def _raws(self) -> list[Raw]:
+        found = codec.decode(self.raw, _SPLIT)
+        return found.frames if isinstance(found, _Split) else found
 
 
 class _DeltaTag(Struct, frozen=True, gc=False, tag_field="event", tag="delta"):
@@ -167,10 +161,44 @@ class _FinalTag(Struct, frozen=True, gc=False, tag_field="event", tag="final"):
     pass
 
 
-_ANSWER = msgspec.json.Decoder(_Answer)
-_RAWS = msgspec.json.Decoder(list[Raw])
+_Tag = _DeltaTag | _ToolCallTag | _ToolResultTag | _FinalTag
+
+
+class _Exact(Struct, frozen=True, forbid_unknown_fields=True):
+    """The object as this project's hosts write it."""
+
+    run_id: str
+    frames: list[_Tag]
+    final: _Tag | UnsetType = UNSET
+
+
+class _Event(Struct, frozen=True, gc=False):
+    event: str
+
+
+class _Parts(Struct, frozen=True):
+    frames: Raw
+    run_id: str | None = None
+    final: Raw = Raw(b"null")
+
+
+class _Split(Struct, frozen=True):
+    frames: list[Raw]
+
+
+class _Plain(Struct, frozen=True):
+    frames: list[dict[str, Any]]
+
+
+_NULL: Final = b"null"
+_LF: Final = 0x0A  # as a number: testing for one byte of bytes costs seven times as much
+# Each of the two shapes: the array, or the object around it.
+_EXACT = msgspec.json.Decoder(list[_Tag] | _Exact)
+_PARTS = msgspec.json.Decoder(list[Raw] | _Parts)
+_SPLIT = msgspec.json.Decoder(list[Raw] | _Split)
+_PLAIN = msgspec.json.Decoder(list[dict[str, Any]] | _Plain)
+_OBJECT = msgspec.json.Decoder(_Parts)  # names no array in what it says about a fault
 _EVENTS = msgspec.json.Decoder(list[_Event])
-_TAGS = msgspec.json.Decoder(list[_DeltaTag | _ToolCallTag | _ToolResultTag | _FinalTag])
 
 
 def read_run_answer(raw: bytes | Raw) -> RunAnswer:
@@ -178,27 +206,42 @@ def read_run_answer(raw: bytes | Raw) -> RunAnswer:
 
     `raw` has passed `codec.check_content`. Raises `DecodeFailure`.
     """
-    data = memoryview(raw)
-    if bytes(data[:16]).lstrip()[:1] == b"[":
-        frames = raw if isinstance(raw, Raw) else Raw(raw)
-        return RunAnswer(None, frames, None, _check_events(frames))
-    answer = codec.decode(raw, _ANSWER)
-    final: Raw | None = answer.final
-    if bytes(memoryview(answer.final)) == b"null":
-        final = None
-    elif frame_event(answer.final) != "final":
-        msg = "final: expected a frame whose event is `final`"
-        raise DecodeFailure(msg, path="final")
-    return RunAnswer(answer.run_id, answer.frames, final, _check_events(answer.frames))
-
-
-def _check_events(frames: Raw) -> int:
-    """Count the frames; raise `DecodeFailure` unless each is an object with a string event."""
+    data = bytes(raw)
     try:
         # Tags are compared in place; only a run with an unknown event needs their strings.
-        return len(_TAGS.decode(frames))
+        found = _EXACT.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+        return _read_parts(data)
+    if not isinstance(found, _Exact):
+        return RunAnswer(None, len(found), data)
+    if _LF in data or not isinstance(found.final, _FinalTag | UnsetType):
+        return _read_parts(data)
+    return RunAnswer(found.run_id, len(found.frames), data)
+
+
+def _read_parts(data: bytes) -> RunAnswer:
+    """An answer with an unknown event or member, or none; what is known of it written anew."""
+    bare = data[:16].lstrip()[:1] == b"["
+    parts = _Parts(Raw(data)) if bare else codec.decode(data, _OBJECT)
+    final = bytes(parts.final)
+    if final != _NULL and frame_event(final) != "final":
+        msg = "final: expected a frame whose event is `final`"
+        raise DecodeFailure(msg, path="final")
+    count = _count_events(parts.frames)
+    if parts.run_id is None and final == _NULL:
+        return RunAnswer(None, count, bytes(parts.frames))
+    written = [b"{"]
+    if parts.run_id is not None:
+        written += (b'"run_id":', codec.encode(parts.run_id), b",")
+    written += (b'"frames":', bytes(parts.frames))
+    if final != _NULL:
+        written += (b',"final":', final)
+    written.append(b"}")
+    return RunAnswer(parts.run_id, count, b"".join(written))
+
+
+def _count_events(frames: Raw) -> int:
+    """Count the frames; raise `DecodeFailure` unless each is an object with a string event."""
     try:
         return len(codec.decode(frames, _EVENTS))
     except DecodeFailure:
