@@ -1,7 +1,7 @@
 """Coroutines that share tasks: in order, each in its own context, whatever others do."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 
 import pytest
@@ -21,6 +21,15 @@ class Runs:
         self.seen: list[str] = []
         self.shared = SharedTasks(self.tasks.append)
 
+    def begin(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Have `work` run, and note its task if it waits."""
+
+        def run(said: str) -> Coroutine[None, None, None]:
+            assert said == "argument"
+            return work()
+
+        self.shared.run(run, "argument", lambda said, task: self.waiting.append(task))
+
     def run(self, name: str, until: "asyncio.Future[None] | None" = None) -> None:
         async def work() -> None:
             self.seen.append(f"{name} after {_WHO.get()}")
@@ -29,7 +38,7 @@ class Runs:
                 await until
                 self.seen.append(f"{_WHO.get()} went on")
 
-        self.shared.run(work, self.waiting.append)
+        self.begin(work)
 
 
 @pytest.fixture
@@ -104,7 +113,7 @@ async def test_one_that_fails_at_once_holds_up_no_other(runs: Runs, fault: BaseE
     async def fails() -> None:
         raise fault
 
-    runs.shared.run(fails, runs.waiting.append)
+    runs.begin(fails)
     runs.run("next")
     ended, _ = await asyncio.wait(runs.tasks)
     await _some_turns()

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Any
 
 from executa_host.bounds import Bounds
@@ -33,13 +32,13 @@ class Background:
 
         Whoever waits for the task learns when it is over, and nothing else.
         """
-        task = asyncio.get_running_loop().create_task(self._bounded(work, what, within))
+        task = asyncio.get_running_loop().create_task(self._bounded((work, what, within)))
         self.keep(task)
         return task
 
     def begin(self, work: Work, what: str, within: float) -> None:
         """As `run`, for what begins often and seldom waits."""
-        self.shared.run(partial(self._bounded, work, what, within), _kept)
+        self.shared.run(self._bounded, (work, what, within), _kept)
 
     def keep(self, task: "asyncio.Task[Any]") -> None:
         """Hold on to a task until it has ended. Its outcome is its own business."""
@@ -61,7 +60,8 @@ class Background:
         if not task.cancelled():
             task.exception()
 
-    async def _bounded(self, work: Work, what: str, within: float) -> None:
+    async def _bounded(self, bounded: "tuple[Work, str, float]") -> None:
+        work, what, within = bounded
         try:
             await self._bounds.run(work(), within)
         except TimeoutError:
@@ -72,5 +72,5 @@ class Background:
             _log.exception("%s failed", what)
 
 
-def _kept(task: "asyncio.Task[None]") -> None:
+def _kept(bounded: object, task: "asyncio.Task[None]") -> None:
     """`SharedTasks` has given it to `keep` already."""

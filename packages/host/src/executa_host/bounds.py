@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
-from executa_host.steps import going_on
+from executa_host.steps import ENDED, Runner, going_on, new_runner
 from executa_protocol.limits import SWEEP_INTERVAL
 
 T = TypeVar("T")
@@ -24,6 +24,7 @@ class Bounds:
         self._live: set[Bound] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes = math.inf
+        self._idle: Runner | None = None
 
     def within(self, seconds: float) -> "Bound":
         """Bound what the current task does in a ``with`` block. It raises `TimeoutError`."""
@@ -34,12 +35,13 @@ class Bounds:
 
         What ends without waiting needs no bound, and costs none.
         """
-        try:
-            awaited = work.send(None)
-        except StopIteration as end:
-            return end.value
+        runner, self._idle = self._idle or new_runner(), None
+        awaited = runner.send(work)
+        if type(awaited) is ENDED:
+            self._idle = runner
+            return awaited[0]
         with self.within(seconds):
-            return await going_on(work.send, work.throw, awaited)
+            return await going_on(runner.send, runner.throw, awaited)
 
     def enter(self, bound: "Bound") -> None:
         """Watch a bound."""

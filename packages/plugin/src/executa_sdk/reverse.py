@@ -1,10 +1,11 @@
 """A call's way to the host: reverse calls carry its invoke's id and never outlive it (R-23)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from executa_protocol.codec import decode_any, encode
-from executa_protocol.envelope import encode_id
+from msgspec import Raw
+
+from executa_protocol.codec import encode
 from executa_protocol.errors import ConnectionLost, RpcError
 from executa_sdk.bridge import Bridge
 from executa_sdk.invocation import Invocation
@@ -27,27 +28,28 @@ class Reverse:
         self.invocation = invocation
         self._bridge = bridge
 
-    async def call(self, method: str, params: dict[str, Any], timeout: float) -> Any:
-        """Make a reverse call and give its decoded result.
+    def call(self, method: str, params: dict[str, Any], timeout: float) -> Awaitable[Raw]:
+        """Make a reverse call, whose raw result is to be awaited.
 
         Raises `RpcError`, `CallTimeout` after `timeout` seconds, `CallCancelled`,
         `ConnectionLost`, `NotEncodable`, and `UsageError` once the call has ended. Without a
         v2 handshake nothing is sent, and the error is the one that a host would answer with.
         """
         invocation = self.invocation
-        if not (invocation.cancelled and method in _CLEANING):
+        if (invocation.cancelled or invocation.ended) and not (
+            invocation.cancelled and method in _CLEANING
+        ):
             invocation.check()
-        data = encode(params)
         if invocation.invoke_id is not None and "context" not in params:
-            members = b"," + data[1:] if params else b"}"
-            data = b'{"context":{"invoke_id":%b}%b' % (encode_id(invocation.invoke_id), members)
+            params["context"] = {"invoke_id": invocation.invoke_id}
+        data = encode(params)
         connection = invocation.connection
         if connection.ended:
             msg = "the host has closed our input and answers no more"
             raise ConnectionLost(msg, written=False)
         if not connection.is_v2:
             raise _not_negotiated(method)
-        return decode_any(await self._bridge.request(connection.peer, method, data, timeout))
+        return self._bridge.request(connection.peer, method, data, timeout)
 
     async def wait(self, start: "Callable[[], asyncio.Future[T]]") -> T:
         """Call `start` on the loop and wait for the future that it gives."""

@@ -43,11 +43,7 @@ def correlate(
     """
     named, hint = _read_names(params)
     if named is not None:
-        invoke = active.get(named)
-        if invoke is not None and not invoke.answered:
-            return invoke
-        text = f"invoke {named[:40]!r} is not active: it has ended, or this host never began it"
-        return Refusal("correlate", "UNKNOWN_INVOKE_CONTEXT", text, _NEEDS)
+        return find(named, active)
     running = [invoke for invoke in active.values() if not invoke.answered]
     if len(running) == 1:
         return running[0]
@@ -58,6 +54,15 @@ def correlate(
     count = len(running) or "no"
     text = f"{count} invokes are active and the call does not say which one it belongs to"
     return Refusal("correlate", "MISSING_INVOKE_CONTEXT", text, _NEEDS)
+
+
+def find(named: str, active: Mapping[str, ActiveInvoke]) -> ActiveInvoke | Refusal:
+    """The invoke that the call names, or why there is none."""
+    invoke = active.get(named)
+    if invoke is not None and ((call := invoke.call) is None or not call.future.done()):
+        return invoke
+    text = f"invoke {named[:40]!r} is not active: it has ended, or this host never began it"
+    return Refusal("correlate", "UNKNOWN_INVOKE_CONTEXT", text, _NEEDS)
 
 
 def _read_names(params: bytes | Raw | UnsetType) -> tuple[str | None, str | None]:

@@ -8,7 +8,6 @@ result, by the step that refused it, or by what ended its invoke.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Final
 
 from msgspec import UNSET
@@ -17,7 +16,7 @@ from executa_host.connection import Connection
 from executa_host.invocation import ActiveInvoke
 from executa_host.reverse import records
 from executa_host.reverse.call import Failed, Refused, ReverseCall, insist
-from executa_host.reverse.correlate import correlate
+from executa_host.reverse.correlate import correlate, find
 from executa_host.reverse.progress import take_progress
 from executa_host.reverse.tokens import Tokens, is_old, token_of
 from executa_host.reverse.upstream import upstream_error
@@ -32,12 +31,16 @@ from executa_protocol.methods import METHODS, canonical_name
 from executa_protocol.methods.info import MethodInfo
 from executa_protocol.methods.progress import METHOD as PROGRESS
 from executa_protocol.methods.reading import refusal as invalid_params
-from executa_protocol.nexus import NexusError
+from executa_protocol.methods.sampling import glance_at_sampling
+from executa_protocol.nexus import NexusError, Token
 
 _log: Final = logging.getLogger(__name__)
 
 _NAME_CHARS: Final = 80
 """Of a method that a plugin made up: what followers get to see."""
+
+_GLANCES: Final = {"sampling/createMessage": glance_at_sampling}
+"""Methods whose params are read once, for their invoke's id and for what they ask."""
 
 Serve = Callable[[ReverseCall], Awaitable[bytes]]
 """Serves a call that has passed the gate; gives the encoded result."""
@@ -49,6 +52,7 @@ class Gateway:
     def __init__(self, runtime: Runtime, tokens: Tokens) -> None:
         self._runtime = runtime
         self._strict = runtime.strict
+        self._now, self._monotonic = runtime.clock.now, runtime.clock.monotonic
         self._shared = runtime.background.shared
         self._tokens = tokens
         self._routes: Mapping[str, Serve] = {}
@@ -83,8 +87,17 @@ class Gateway:
 
     def _take(self, connection: Connection, request: Message) -> None:
         name = str(request.method)
-        started = self._runtime.clock.monotonic()
-        owner = correlate(request.params, connection.invokes)
+        started = self._monotonic()
+        glance = _GLANCES.get(name)
+        params = None if glance is None else glance(request.params)
+        if (
+            params is not None
+            and params.context is not UNSET
+            and (named := params.context.invoke_id) is not UNSET
+        ):
+            owner = find(named, connection.invokes)
+        else:
+            owner = correlate(request.params, connection.invokes)
         identity: Id = None if request.id is UNSET else request.id
         try:
             method = self._served.get(name)
@@ -100,43 +113,51 @@ class Gateway:
             connection.peer.fail(identity, error)
             return
         invoke.reverse_count += 1
-        self._begin(
-            ReverseCall(
-                connection=connection,
-                identity=identity,
-                name=name,
-                method=method,
-                raw=request.params,
-                invoke=invoke,
-                number=invoke.reverse_count,
-                started=started,
-            )
+        call = ReverseCall(
+            connection=connection,
+            identity=identity,
+            name=name,
+            method=method,
+            raw=request.params,
+            invoke=invoke,
+            number=invoke.reverse_count,
+            started=started,
+            params=params,
         )
-
-    def _begin(self, call: ReverseCall) -> None:
-        self._shared.run(partial(self._serve, call), partial(_waits, call))
+        self._shared.run(self._serve, call, _waits)
 
     async def _serve(self, call: ReverseCall) -> None:
         """Serve one call and answer it, whatever happens."""
-        records.began(call)
-        invoke = call.invoke
-        if invoke.ended or invoke.cancelling is not None or call.connection.peer.closed:
+        connection, method, invoke = call.connection, call.method, call.invoke
+        if connection.followers.callbacks:
+            records.began(call)
+        if invoke.ended or invoke.cancelling is not None or connection.peer.closed:
             self._fail(call, _ended_error())
             return
         try:
-            result = await self._passed(call)
+            token = token_of(method, invoke.grant)
+            if token is None or is_old(token, self._now()):
+                token = await self._renewed(call, token)
+            else:  # and so it has not expired
+                insist(gate.check_grant(method, invoke.grant.grants))
+            if call.params is None and method.read is not None:
+                call.params = method.read(call.raw, connection.reader)
+            if method.chapter == "storage":
+                scope = getattr(call.params, "scope", UNSET)
+                insist(gate.check_scope(method, None if scope is UNSET else scope, token))
+            result = await self._routes[method.name](call)
         except asyncio.CancelledError:
             self._fail(call, _ended_error())
             raise
         except Exception as fault:  # noqa: BLE001 - every request is answered (R-04)
             refusal = fault.refusal if isinstance(fault, Refused) else None
-            self._fail(call, _error_of(call.method.name, fault), refusal)
+            self._fail(call, _error_of(method.name, fault), refusal)
         else:
-            records.ended(call, None, None, self._runtime.clock.monotonic(), len(result))
-            call.connection.peer.reply(call.identity, result)
+            records.ended(call, None, None, len(result), self._monotonic)
+            connection.peer.reply(call.identity, result)
 
     def _fail(self, call: ReverseCall, error: ErrorObject, refusal: Refusal | None = None) -> None:
-        records.ended(call, error, refusal, self._runtime.clock.monotonic(), 0)
+        records.ended(call, error, refusal, 0, self._monotonic)
         call.connection.peer.fail(call.identity, error)
 
     # --- The chain ----------------------------------------------------------------------
@@ -159,23 +180,16 @@ class Gateway:
             ) or gate.check_manifest(method, connection.declared, strict=strict)
         return connection.gate[name]
 
-    async def _passed(self, call: ReverseCall) -> bytes:
+    async def _renewed(self, call: ReverseCall, token: Token | None) -> Token | None:
+        """Grant and token of a call whose token is old, if there is one."""
         method, invoke = call.method, call.invoke
         insist(gate.check_grant(method, invoke.grant.grants))
-        token = token_of(method, invoke.grant)
-        now = self._runtime.clock.now()
-        if token is not None and is_old(token, now):
+        if token is not None:
             token = await self._tokens.renewed(method, invoke, token)
             # The user may have changed his mind.
             insist(gate.check_grant(method, invoke.grant.grants))
-            now = self._runtime.clock.now()
-        insist(gate.check_token(method, token, now))
-        if method.read is not None:
-            call.params = method.read(call.raw, call.connection.reader)
-        if method.chapter == "storage":
-            scope = getattr(call.params, "scope", UNSET)
-            insist(gate.check_scope(method, None if scope is UNSET else scope, token))
-        return await self._routes[method.name](call)
+        insist(gate.check_token(method, token, self._now()))
+        return token
 
 
 def _waits(call: ReverseCall, task: "asyncio.Task[None]") -> None:

@@ -1,6 +1,7 @@
 """What followers and ledgers get to know of each reverse call."""
 
 import time
+from collections.abc import Callable
 from typing import cast
 
 from msgspec import UNSET
@@ -28,7 +29,11 @@ def began(call: ReverseCall) -> None:
 
 
 def ended(
-    call: ReverseCall, error: ErrorObject | None, refusal: Refusal | None, now: float, size: int
+    call: ReverseCall,
+    error: ErrorObject | None,
+    refusal: Refusal | None,
+    size: int,
+    monotonic: Callable[[], float],
 ) -> None:
     """It is about to be answered, by `size` bytes if it was served."""
     invoke = call.invoke
@@ -39,7 +44,7 @@ def ended(
     if call.connection.followers.callbacks:
         event = _ended_event(call.name, invoke, error, refusal)
         event.call = call.number
-        event.ms = ms_between(call.started, now)
+        event.ms = ms_between(call.started, monotonic())
         event.tokens = call.tokens
         call.connection.emit(event)
 

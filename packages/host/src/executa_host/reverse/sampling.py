@@ -8,7 +8,7 @@ from msgspec import UNSET
 from executa_host.bounds import Bounds
 from executa_host.reverse.agent import sampling_token
 from executa_host.reverse.call import ReverseCall, insist
-from executa_host.reverse.upstream import ask
+from executa_host.reverse.upstream import silent
 from executa_protocol import codec
 from executa_protocol.limits import SAMPLING_TIMEOUT
 from executa_protocol.methods.agent import CompleteParams
@@ -60,7 +60,7 @@ class Sampling:
         completions: int = 0,
     ) -> bytes:
         invoke = call.invoke
-        budget = invoke.budget
+        budget = invoke.own_budget or invoke.budget  # a root's is its own
         insist(budget.reserve(params.max_tokens))
         for ledger in invoke.ledgers():
             ledger.sampling_calls += 1
@@ -68,8 +68,10 @@ class Sampling:
         used = 0
         try:
             sampling = self._nexus.sample(sampling_token(call), params)
-            result = await ask(self._bounds, sampling, call.method.chapter, timeout)
+            result = await self._bounds.run(sampling, timeout)
             used = tokens_of(result)
+        except TimeoutError as fault:
+            raise silent(fault, call.method.chapter, timeout) from None
         finally:
             # Also when it failed or was cancelled: what was not used is given back.
             budget.settle(params.max_tokens, used)

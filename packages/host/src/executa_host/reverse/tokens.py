@@ -134,10 +134,11 @@ def token_of(method: MethodInfo, grant: InvokeGrant) -> Token | None:
 def _expiry(grant: InvokeGrant) -> float:
     """When the first of its tokens expires, in epoch seconds; infinity without tokens."""
     sampling, storage = grant.sampling_token, grant.storage_token
-    return min(
-        math.inf if sampling is None else sampling.expires_at,
-        math.inf if storage is None else storage.expires_at,
-    )
+    if storage is None:
+        return math.inf if sampling is None else sampling.expires_at
+    if sampling is None or storage.expires_at < sampling.expires_at:
+        return storage.expires_at
+    return sampling.expires_at
 
 
 def _told(task: "asyncio.Task[None]") -> None:

@@ -36,10 +36,14 @@ async def ask(bounds: Bounds, work: Coroutine[Any, Any, T], chapter: str, within
     """Ask nexus, for `within` seconds at most. Raises `Failed` by the chapter's own code."""
     try:
         return await bounds.run(work, within)
-    except TimeoutError as fault:  # ours, or that of a client of nexus, which says how long
-        row = _SILENT.get(chapter, "INTERNAL_ERROR")
-        text = str(fault) or f"no answer from nexus within {within:g} s"
-        raise Failed(wire_error(row, text)) from None
+    except TimeoutError as fault:
+        raise silent(fault, chapter, within) from None
+
+
+def silent(fault: TimeoutError, chapter: str, within: float) -> Failed:
+    """Nexus took too long. It is our bound, or that of a client of nexus, which says how long."""
+    row = _SILENT.get(chapter, "INTERNAL_ERROR")
+    return Failed(wire_error(row, str(fault) or f"no answer from nexus within {within:g} s"))
 
 
 def upstream_error(chapter: str, fault: NexusError) -> ErrorObject:

@@ -5,9 +5,12 @@ goes through the plugin's connection. Elsewhere it writes frames through the wri
 it was given, or to standard output, and has its answers dispatched to it.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, ClassVar, Protocol, cast
 
+from msgspec import Raw
+
+from executa_protocol.codec import decode_any
 from executa_protocol.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from executa_protocol.errors import CallTimeout, RpcError
 from executa_sdk.binding import CURRENT
@@ -19,8 +22,11 @@ Object = dict[str, Any]
 class Caller(Protocol):
     """A way to reach the host."""
 
-    async def call(self, method: str, params: Object, timeout: float) -> Any:
-        """The decoded result. Raises `RpcError`, `CallTimeout` after `timeout` seconds, ..."""
+    def call(self, method: str, params: Object, timeout: float) -> Awaitable[Any]:
+        """The result, raw or decoded. Raises `RpcError`, `CallTimeout` after `timeout` s, ...
+
+        What makes the call may fail at once. `params` are given away: they may be changed.
+        """
         ...
 
 
@@ -65,24 +71,24 @@ class Client:
         self, method: str, params: Object, timeout: float, **exact: Any
     ) -> Coroutine[Any, Any, Any]:
         """Make a call; members of `params` that are None are left out, those of `exact` stay."""
-        return self._made(method, params, timeout, exact)
+        return self._made(method, _given(params, exact), timeout)
 
     def _call_object(
         self, method: str, params: Object, timeout: float, **exact: Any
     ) -> Coroutine[Any, Any, Object]:
         """Make a call whose result is an object. Anything else is the host's error."""
-        return self._made(method, params, timeout, exact, an_object=True)
+        return self._made(method, _given(params, exact), timeout, an_object=True)
 
     async def _made(
-        self, method: str, params: Object, timeout: float, exact: Object, *, an_object: bool = False
+        self, method: str, params: Object, timeout: float, *, an_object: bool = False
     ) -> Any:
+        """Make a call with `params` as they are. They are this call's own, to be changed."""
         if self._disabled is not None:
             raise self.error(self.disabled_code, self._disabled)
-        params = {name: value for name, value in params.items() if value is not None}
-        if exact:
-            params |= exact
         try:
-            result = await self._way().call(method, params, timeout)
+            result = await (self._caller or self._way()).call(method, params, timeout)
+            if type(result) is Raw:
+                result = decode_any(result)
         except RpcError as fault:
             if isinstance(fault, self.error):
                 raise
@@ -101,11 +107,15 @@ class Client:
         return cast("Object", result)
 
     def _way(self) -> Caller:
-        if self._caller is not None:
-            return self._caller
         frames = self._frames
         if frames is None or frames.write_frame is None:
             running: Caller | None = getattr(CURRENT.get(), "caller", None)
             if running is not None:
                 return running
         return frames or FrameCaller(None)
+
+
+def _given(params: Object, exact: Object) -> Object:
+    """The members that are to be sent."""
+    given = {name: value for name, value in params.items() if value is not None}
+    return given | exact if exact else given

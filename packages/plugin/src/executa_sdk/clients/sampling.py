@@ -68,19 +68,24 @@ class SamplingClient(Client):
         if type(max_tokens) is not int or max_tokens <= 0:
             msg = "max_tokens must be a positive integer"
             raise ValueError(msg)
-        params: Object = {
-            "messages": messages,
-            "maxTokens": max_tokens,
-            "systemPrompt": system_prompt,
-            "temperature": temperature,
-            "stopSequences": stop_sequences or None,
-            "modelPreferences": model_preferences or None,
-            "includeContext": include_context,
-            "metadata": metadata or None,
-            "responseFormat": response_format,
-            "onUnsupported": on_unsupported,
-        }
-        return await self._call_object("sampling/createMessage", params, timeout)
+        params: Object = {"messages": messages, "maxTokens": max_tokens}
+        if system_prompt is not None:
+            params["systemPrompt"] = system_prompt
+        if temperature is not None:
+            params["temperature"] = temperature
+        if stop_sequences:
+            params["stopSequences"] = stop_sequences
+        if model_preferences:
+            params["modelPreferences"] = model_preferences
+        if include_context is not None:
+            params["includeContext"] = include_context
+        if metadata:
+            params["metadata"] = metadata
+        if response_format is not None:
+            params["responseFormat"] = response_format
+        if on_unsupported is not None:
+            params["onUnsupported"] = on_unsupported
+        return await self._made("sampling/createMessage", params, timeout, an_object=True)
 
 
 def user_message(text: str) -> Object:

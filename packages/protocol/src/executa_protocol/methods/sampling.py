@@ -146,6 +146,23 @@ def read_sampling(data: bytes | Raw | UnsetType, reader: Reader = TOLERANT) -> S
     return _SAMPLING.read(data, reader)
 
 
+_PROPER: Final = msgspec.json.Decoder(SamplingParams)
+
+
+def glance_at_sampling(data: bytes | Raw | UnsetType) -> SamplingParams | None:
+    """Params that fit as they stand and need no check; None for all that `read_sampling` must see.
+
+    Whoever wants a member of them before it is time to refuse them need not read them twice.
+    """
+    if data is UNSET:
+        return None
+    try:
+        params = _PROPER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return params if params.response_format is UNSET else None
+
+
 class Usage(Struct, omit_defaults=True, rename="camel", kw_only=True):
     """Tokens that a call used."""
 
