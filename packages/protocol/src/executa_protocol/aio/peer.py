@@ -8,7 +8,7 @@ answers through `reply` or `fail` whenever it is ready. What methods mean is its
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw
 
@@ -16,7 +16,7 @@ from executa_protocol import envelope
 from executa_protocol.aio.answers import Answers, error_of
 from executa_protocol.aio.calls import Call, Calls
 from executa_protocol.aio.flag import Flag
-from executa_protocol.aio.handler import Handler, Tap
+from executa_protocol.aio.handler import Handler, Shortcut, Tap
 from executa_protocol.aio.pointers import LoadPointer
 from executa_protocol.aio.reports import Reports
 from executa_protocol.codes import ErrorObject, wire_error
@@ -38,7 +38,7 @@ class Peer:
     does. `yield_to_writes` stops reading while the other side does not take our answers:
     only one side of a connection may do so, or both can end up waiting for each other.
     `load_pointer` reads the response behind a file pointer (R-12); without it a pointer
-    fails its call. `tap` sees every line.
+    fails its call. `tap` sees every line. `shortcut` is asked before a line is parsed.
 
     With `on_eof` the end of the other side's output does not end the connection: the owner
     is told, and may answer what is open before it calls `close`. Calls in flight wait until
@@ -59,6 +59,7 @@ class Peer:
         load_pointer: LoadPointer | None = None,
         on_eof: Callable[[], None] | None = None,
         tap: Tap | None = None,
+        shortcut: Shortcut | None = None,
     ) -> None:
         self._transport = transport
         self.outgoing = transport.outgoing
@@ -77,6 +78,9 @@ class Peer:
         self._yield_to_writes = yield_to_writes
         self._on_eof = on_eof
         self._tap = tap
+        self._shortcut = shortcut
+        self.reply_frame = self._answers.reply_frame
+        """Answer a request with a whole response line, which is right and fits."""
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
@@ -210,24 +214,46 @@ class Peer:
             return
         if self._tap is not None:
             self._tap = self._reports.show(self._tap, "in", line)
+        shortcut = self._shortcut
+        if shortcut is not None:
+            request = shortcut.quick_request(line)
+            if request is not None and self._answers.open(request.id):
+                try:
+                    shortcut.on_quick_request(request)
+                except Exception as fault:  # noqa: BLE001 - it harms this request only
+                    self._failed(request, fault)
+                return
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
         elif message is None:
             return
         elif message.id is UNSET:  # a response always has one
-            self._reports.deliver(self._handler.on_notification, message)
+            self._notified(message)
         elif message.method is UNSET:
             self._calls.answered(message.id, message)
         else:
             self._requested(message.id, message)
 
+    def _notified(self, message: Message) -> None:
+        try:
+            self._handler.on_notification(message)
+        except Exception as fault:  # noqa: BLE001 - it harms this notification only
+            self._reports.failed(message.method, fault)
+
     def _requested(self, identity: Id, message: Message) -> None:
         if not self._answers.open(identity):
             error = wire_error("DUPLICATE_REQUEST_ID", f"id {identity!r:.60} is still open")
             self._answers.refuse(identity, error)
-        elif not self._reports.deliver(self._handler.on_request, message):
-            self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
+        else:
+            try:
+                self._handler.on_request(message)
+            except Exception as fault:  # noqa: BLE001 - it harms this request only
+                self._failed(message, fault)
+
+    def _failed(self, request: Any, fault: Exception) -> None:
+        self._reports.failed(request.method, fault)
+        self.fail(request.id, wire_error("INTERNAL_ERROR", "the handler failed"))
 
     def _malformed(self, line: Malformed) -> None:
         self._reports.report("oversized" if line.symbol else "unreadable", line.reason, line.sample)
