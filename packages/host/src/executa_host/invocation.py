@@ -16,6 +16,7 @@ from executa_host.reverse.budget import Budget, Ledger
 from executa_protocol import codec
 from executa_protocol.aio.calls import Call
 from executa_protocol.errors import CallFailed, RpcError
+from executa_protocol.methods.invoke import InvokeResult, PlainAnswer
 from executa_protocol.nexus import AppContext, InvokeGrant
 
 if TYPE_CHECKING:
@@ -144,22 +145,32 @@ class InvokeOutcome(Struct, frozen=True, gc=False):
 
     `success` is the tool's own verdict and `error` its words when it is false.
     `raw` is the data as JSON text; `data` decodes it. `duration_ms` is what the
-    host measured. `ledger` says what the invoke used, nested invokes included.
+    host measured. `ledger` says what the invoke used, nested invokes included. `answer` is
+    what the plugin sent.
     """
 
     invoke_id: str
     plugin: str
     tool: str
     success: bool
-    raw: Raw | UnsetType
     error: str
     duration_ms: float
     ledger: Ledger
+    answer: InvokeResult | PlainAnswer
+
+    @property
+    def raw(self) -> Raw | UnsetType:
+        """The data as JSON text."""
+        return self.answer.data
 
     @property
     def data(self) -> Any:
         """The data decoded; None when the tool sent none."""
-        return None if self.raw is UNSET else codec.decode_any(self.raw)
+        answer = self.answer
+        if type(answer) is PlainAnswer and type(answer.value) is str:
+            return answer.value  # decoded already, and nobody can change it
+        raw = answer.data
+        return None if raw is UNSET else codec.decode_any(raw)
 
 
 class InvokeTimeout(CallFailed, TimeoutError):

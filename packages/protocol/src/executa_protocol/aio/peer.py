@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from executa_protocol import envelope
 from executa_protocol.aio.answers import Answers, error_of
-from executa_protocol.aio.calls import Call, Calls
+from executa_protocol.aio.calls import Call, Calls, PlainAnswer
 from executa_protocol.aio.flag import Flag
 from executa_protocol.aio.handler import Handler, Shortcut, Tap
 from executa_protocol.aio.pointers import LoadPointer
@@ -81,6 +81,8 @@ class Peer:
         self._shortcut = shortcut
         self.reply_frame = self._answers.reply_frame
         """Answer a request with a whole response line, which is right and fits."""
+        self.read_plainly: Callable[[bytes], PlainAnswer | None] | None = None
+        """Reads the answers that calls with a `template` get; None for what it does not know."""
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
@@ -124,19 +126,31 @@ class Peer:
         once, having sent nothing: `ConnectionLost`, `FrameTooLarge`, `WriteQueueFull`
         and `NotEncodable`.
         """
-        if self._deaf or self._closed:
-            msg = "the connection has ended"
-            raise ConnectionLost(msg, written=False)
-        outgoing = self.outgoing
-        call = Call(self.loop.create_future(), outgoing.taken + outgoing.queued)
-        call.number = number = self._calls.add(call)
+        calls = self._calls
+        call = calls.begin(plain=False)
         try:
-            self._send(envelope.request_frame(self._calls.wire_id(number), method, params))
+            self._send(envelope.request_frame(calls.wire_id(call.number), method, params))
         except BaseException:
-            self._calls.discard(number)
+            calls.discard(call.number)
             raise
         if timeout is not None:
-            self._calls.deadlines.watch(call, time.monotonic() + timeout)
+            calls.deadlines.watch(call, time.monotonic() + timeout)
+        return call
+
+    def call_prepared(self, template: bytes, parts: tuple[Any, ...], timeout: float) -> Call:
+        """As `call`, with a request line of which only its number and `parts` are still to come.
+
+        They are right and hold no LF. What `read_plainly` makes of the answer is what the
+        future gives, where it can; else the raw result. Only for ids without a prefix.
+        """
+        calls = self._calls
+        call = calls.begin(plain=True)
+        try:
+            self._send(template % (call.number, *parts))
+        except BaseException:
+            calls.discard(call.number)
+            raise
+        calls.deadlines.watch(call, time.monotonic() + timeout)
         return call
 
     async def request(
@@ -223,6 +237,11 @@ class Peer:
                 except Exception as fault:  # noqa: BLE001 - it harms this request only
                     self._failed(request, fault)
                 return
+        read_plainly = self.read_plainly
+        if read_plainly is not None:
+            answer = read_plainly(line)
+            if answer is not None and self._calls.answered_plainly(answer):
+                return
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
@@ -274,7 +293,7 @@ class Peer:
             self._take(rest)
         elif rest and rest.strip(envelope.BLANK):
             self._last_line(rest)
-        self._deaf = True
+        self._deaf = self._calls.over = True
         if self._on_eof is None:
             self._end(reason)
         else:
@@ -318,7 +337,7 @@ class Peer:
     def _end(self, reason: Exception | None) -> None:
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._calls.over = True
         self.fail_calls(reason)
         self._answers.clear()
         self._drained.set()

@@ -4,13 +4,14 @@ Arguments and data stay raw: the host passes them through, the plugin's tool lay
 gives them types. Nothing here shows a credential or a token in a repr.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from executa_protocol import codec
 from executa_protocol.errors import DecodeFailure
+from executa_protocol.limits import KIB
 from executa_protocol.methods.reading import (
     InvalidParams,
     Members,
@@ -130,6 +131,73 @@ class InvokeResult(Struct, omit_defaults=True, kw_only=True):
     error: str | UnsetType = UNSET
     duration_ms: float | UnsetType = UNSET
     tool: str | UnsetType = UNSET
+
+
+class PlainAnswer(Struct, gc=False):
+    """A result line as plugins write most, read with all that it says.
+
+    `whole` is the result as it came, of `size` bytes, and `value` its data.
+    """
+
+    id: int
+    whole: Raw
+    size: int
+    success: bool
+    value: Any
+    error: str | UnsetType
+
+    @property
+    def data(self) -> Raw | UnsetType:
+        """The data as JSON text."""
+        return codec.decode(self.whole, _RESULT).data
+
+
+class _PlainLine(Struct, gc=False, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    id: int | float | str
+    result: Raw
+
+
+class _PlainResult(Struct, gc=False, forbid_unknown_fields=True):
+    success: bool
+    data: Any = UNSET
+    error: str | UnsetType = UNSET
+    duration_ms: float | UnsetType = UNSET
+    tool: str | UnsetType = UNSET
+
+
+_LINE: Final = msgspec.json.Decoder(_PlainLine)
+_PLAIN: Final = msgspec.json.Decoder(_PlainResult)
+_PLAIN_HEAD: Final = b',"result":{"success":'
+_PLAIN_SIZE: Final = 4 * KIB
+_HEAD_FROM: Final = len(b'{"jsonrpc":"2.0","id":')
+_HEAD_TO: Final = 64
+_AROUND: Final = len(b'{"jsonrpc":"2.0","id":1,"result":}\n')
+_SECOND: Final = len(b'"result":1e309,')
+
+
+def read_plain_answer(line: bytes) -> PlainAnswer | None:
+    """Read a small line that answers an invoke; None for one that is to be read with more care.
+
+    Every value is decoded, so nothing passes that `codec.check_content` would refuse; but the
+    first of two results would, so there is no room for one.
+    """
+    if line.find(_PLAIN_HEAD, _HEAD_FROM, _HEAD_TO) < 0 or len(line) > _PLAIN_SIZE:
+        return None
+    try:
+        answer = _LINE.decode(line)
+        whole = answer.result
+        result = _PLAIN.decode(whole)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    identity = answer.id
+    size = len(memoryview(whole))
+    if type(identity) is not int or len(line) - size >= _AROUND + _SECOND:
+        return None
+    value = result.data
+    if isinstance(value, dict | list) and codec.too_deep(line):
+        return None
+    return PlainAnswer(identity, whole, size, result.success, value, result.error)
 
 
 _RESULT: Final = msgspec.json.Decoder(InvokeResult)
