@@ -97,7 +97,7 @@ def served(*, quick: bool) -> tuple[Server, Wire]:
     server = Server(plugin, b"{}", wire)
     server.open()
     if not quick:
-        server.peer._shortcut = None  # pyright: ignore[reportPrivateUsage] - not to be taken
+        server.peer.quick = None
     for tool, arguments in CALLS.items() if quick else ():
         for _ in range(OFTEN):
             server.peer.data_received(line(tool, arguments))
@@ -123,7 +123,7 @@ def same(data: bytes) -> list[bytes]:
 
 
 def is_quick(data: bytes) -> bool:
-    return QUICK_WAY.quick_request(data) is not None
+    return QUICK_WAY._quick.read(data) is not None  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("tool", ["flat", "nested", "asks"])
@@ -211,7 +211,7 @@ def test_lines_with_random_faults_mean_what_they_mean_on_the_long_way() -> None:
 
 def test_an_id_that_is_open_is_refused_on_both_ways() -> None:
     for server, wire in ((LONG_WAY, LONG_WIRE), (QUICK_WAY, QUICK_WIRE)):
-        assert server.peer._answers.open(9)  # pyright: ignore[reportPrivateUsage] - as a slow tool
+        assert server.peer.admit(9)  # as of a tool that is slow
         refusal = msgspec.json.decode(answers(server, wire, line("flat", CALLS["flat"], b"9"))[0])
         assert refusal["error"]["data"]["errorCode"] == "DUPLICATE_REQUEST_ID"
-        server.peer._answers.clear()  # pyright: ignore[reportPrivateUsage] - as above
+        server.peer.reply(9, b"{}")

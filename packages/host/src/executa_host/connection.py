@@ -172,7 +172,7 @@ class Connection:
         self.gate.clear()
         self.needs_nexus = bool(self.declared or manifest.credentials)
         self.routes = routes_of(manifest, self.spec.tool_timeouts)
-        self.peer.read_plainly = read_plain_answer
+        self.peer.quick = self._quick
         self._up = True
         # It may have ended between its last answer and now.
         ended = self._deaf.is_set() or self._process.ended.done()
@@ -286,6 +286,10 @@ class Connection:
                 _log.error("reverse calls of %s do not end", self.name)
 
     # --- What the peer tells --------------------------------------------------------------
+
+    def _quick(self, line: bytes) -> bool:
+        answer = read_plain_answer(line)
+        return answer is not None and self.peer.settle(answer)
 
     def on_request(self, request: Message) -> None:
         self.owner.on_reverse(self, request)

@@ -16,7 +16,6 @@ from executa_host.reverse.budget import Budget, Ledger
 from executa_protocol import codec
 from executa_protocol.aio.calls import Call
 from executa_protocol.errors import CallFailed, RpcError
-from executa_protocol.methods.invoke import InvokeResult, PlainAnswer
 from executa_protocol.nexus import AppContext, InvokeGrant
 
 if TYPE_CHECKING:
@@ -145,32 +144,26 @@ class InvokeOutcome(Struct, frozen=True, gc=False):
 
     `success` is the tool's own verdict and `error` its words when it is false.
     `raw` is the data as JSON text; `data` decodes it. `duration_ms` is what the
-    host measured. `ledger` says what the invoke used, nested invokes included. `answer` is
-    what the plugin sent.
+    host measured. `ledger` says what the invoke used, nested invokes included. `text` is
+    the data if it is a string and has been decoded already; `data` gives it too.
     """
 
     invoke_id: str
     plugin: str
     tool: str
     success: bool
+    raw: Raw | UnsetType
     error: str
     duration_ms: float
     ledger: Ledger
-    answer: InvokeResult | PlainAnswer
-
-    @property
-    def raw(self) -> Raw | UnsetType:
-        """The data as JSON text."""
-        return self.answer.data
+    text: str | None = None
 
     @property
     def data(self) -> Any:
         """The data decoded; None when the tool sent none."""
-        answer = self.answer
-        if type(answer) is PlainAnswer and type(answer.value) is str:
-            return answer.value  # decoded already, and nobody can change it
-        raw = answer.data
-        return None if raw is UNSET else codec.decode_any(raw)
+        if self.text is not None:
+            return self.text
+        return None if self.raw is UNSET else codec.decode_any(self.raw)
 
 
 class InvokeTimeout(CallFailed, TimeoutError):

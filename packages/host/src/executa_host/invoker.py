@@ -68,11 +68,15 @@ class Invoker:
             else:
                 started_call = started
             call = self._call(connection, route, arguments, active, started_call)
-            result = await call.future
-            if type(result) is PlainAnswer:
-                active.ledger.bytes_in += result.size
+            answer = await call.future
+            text = None
+            if type(answer) is PlainAnswer:  # of a root, whose ledger is all there is
+                result = answer
+                active.ledger.bytes_in += answer.size
+                if type(answer.value) is str:
+                    text = answer.value
             else:
-                result = _read(connection, call, active, result)
+                result = _read(connection, call, active, answer)
         except BaseException as fault:
             told = self._ended_by(connection, active, fault)
             self._end(connection, active, _name_of(told), started)
@@ -87,10 +91,11 @@ class Invoker:
             active.plugin,
             active.tool,
             result.success,
+            result.data,
             "" if result.error is UNSET else result.error,
             ms_between(started, now),
             active.ledger,
-            result,
+            text,
         )
 
     # --- Before ----------------------------------------------------------------------------

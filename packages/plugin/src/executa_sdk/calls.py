@@ -138,29 +138,36 @@ class Calls:
             plain = type(value) is str and value.isascii()
             data = _encode_text(value) if plain else _encoded(value)
         except BaseException as fault:  # noqa: BLE001 - see above
-            call.ended = True
             self._finish(call, _failure(fault, call))
             return
         finally:
             CURRENT.reset(token)
+        self._succeed(call, data)
+
+    def _succeed(self, call: Invocation, data: bytes) -> None:
         call.ended = True
         elapsed = (perf_counter() - call.started) * 1000
         identity = call.id
         congested = self._outgoing.queued > WRITE_HIGH_WATER or self._parked
         if type(identity) is int and len(data) <= _SMALL and not congested:
             # As `_success` and `Peer.reply` would write it, in one piece at once.
+            if call.key is not None:
+                self._forget(call)
             self._reply_frame(identity, _FRAME % (identity, data, elapsed))
         else:
             self._finish(call, _RESULT % (data, elapsed))
 
     async def _run_task(self, call: Invocation, values: dict[str, Any]) -> None:
         try:
-            answer: Answer = _success(await call.tool.fn(**values), call)
+            value = await call.tool.fn(**values)
+            plain = type(value) is str and value.isascii()
+            data = _encode_text(value) if plain else _encoded(value)
         except GeneratorExit:  # the loop is closing, so nobody waits
             raise
         except BaseException as fault:  # noqa: BLE001 - see above
-            answer = _failure(fault, call)
-        self._finish(call, answer)
+            self._finish(call, _failure(fault, call))
+            return
+        self._succeed(call, data)
 
     def _run_thread(self, call: Invocation, values: dict[str, Any]) -> None:
         connection = self._connection

@@ -84,8 +84,8 @@ class Server:
             answer_unreadable=True,
             yield_to_writes=True,
             on_eof=self._on_eof,
-            shortcut=self,
         )
+        self.peer.quick = self._serve_quickly
         self.connection = Connection(self.peer, plugin.credentials)
         self.calls = Calls(self.connection)
         self.closed = Flag(transport.loop)
@@ -208,12 +208,19 @@ class Server:
 
     # --- Most invokes, by the quicker way ---------------------------------------------------
 
-    def quick_request(self, line: bytes) -> QuickInvoke | None:
+    def _serve_quickly(self, line: bytes) -> bool:
         if self._early is not None or self.calls.holding():
-            return None
-        return self._quick.read(line)
+            return False
+        request = self._quick.read(line)
+        if request is None or not self.peer.admit(request.id):
+            return False
+        try:
+            self._run(request)
+        except Exception as fault:  # noqa: BLE001 - as the peer does
+            self.peer.failed(request.id, request.method, fault)
+        return True
 
-    def on_quick_request(self, request: QuickInvoke) -> None:
+    def _run(self, request: QuickInvoke) -> None:
         params = request.params
         tool = self._tools[params.tool]
         schema = self._schemas[params.tool]

@@ -1,7 +1,7 @@
 """What a peer tells its owner, and the words for it."""
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -23,35 +23,6 @@ class Diagnostic(Struct, frozen=True):
     kind: str
     message: str
     sample: bytes = b""
-
-
-class Plain(Protocol):
-    """A request that a `Shortcut` has read."""
-
-    @property
-    def id(self) -> int | float | str:
-        """As in a `Message`."""
-        ...
-
-    @property
-    def method(self) -> str:
-        """As in a `Message`."""
-        ...
-
-
-class Shortcut(Protocol):
-    """A quicker way for lines that an owner expects often, and can read better than anybody."""
-
-    def quick_request(self, line: bytes) -> Plain | None:
-        """The request on a line, read as exactly as `envelope.parse` would with all it leads to.
-
-        None leaves the line to it, whatever is the matter.
-        """
-        ...
-
-    def on_quick_request(self, request: Any) -> None:
-        """What `on_request` is for others. The request is open, and is answered once."""
-        ...
 
 
 class Handler(Protocol):

@@ -14,9 +14,9 @@ from msgspec import UNSET, Raw
 
 from executa_protocol import envelope
 from executa_protocol.aio.answers import Answers, error_of
-from executa_protocol.aio.calls import Call, Calls, PlainAnswer
+from executa_protocol.aio.calls import Call, Calls
 from executa_protocol.aio.flag import Flag
-from executa_protocol.aio.handler import Handler, Shortcut, Tap
+from executa_protocol.aio.handler import Handler, Tap
 from executa_protocol.aio.pointers import LoadPointer
 from executa_protocol.aio.reports import Reports
 from executa_protocol.codes import ErrorObject, wire_error
@@ -38,7 +38,7 @@ class Peer:
     does. `yield_to_writes` stops reading while the other side does not take our answers:
     only one side of a connection may do so, or both can end up waiting for each other.
     `load_pointer` reads the response behind a file pointer (R-12); without it a pointer
-    fails its call. `tap` sees every line. `shortcut` is asked before a line is parsed.
+    fails its call. `tap` sees every line.
 
     With `on_eof` the end of the other side's output does not end the connection: the owner
     is told, and may answer what is open before it calls `close`. Calls in flight wait until
@@ -59,7 +59,6 @@ class Peer:
         load_pointer: LoadPointer | None = None,
         on_eof: Callable[[], None] | None = None,
         tap: Tap | None = None,
-        shortcut: Shortcut | None = None,
     ) -> None:
         self._transport = transport
         self.outgoing = transport.outgoing
@@ -78,11 +77,15 @@ class Peer:
         self._yield_to_writes = yield_to_writes
         self._on_eof = on_eof
         self._tap = tap
-        self._shortcut = shortcut
+        self.quick: Callable[[bytes], bool] | None = None
+        """Asked first about each line: True if it was one that it knows, and has dealt with as
+        exactly as the peer would have. It uses the three that follow."""
+        self.admit = self._answers.open
+        """Note a request; False if one with the same id is open already."""
         self.reply_frame = self._answers.reply_frame
         """Answer a request with a whole response line, which is right and fits."""
-        self.read_plainly: Callable[[bytes], PlainAnswer | None] | None = None
-        """Reads the answers that calls with a `template` get; None for what it does not know."""
+        self.settle = self._calls.answered_plainly
+        """Give a prepared call its answer; False if there is more to it."""
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
@@ -140,8 +143,8 @@ class Peer:
     def call_prepared(self, template: bytes, parts: tuple[Any, ...], timeout: float) -> Call:
         """As `call`, with a request line of which only its number and `parts` are still to come.
 
-        They are right and hold no LF. What `read_plainly` makes of the answer is what the
-        future gives, where it can; else the raw result. Only for ids without a prefix.
+        They are right and hold no LF. The future gives the raw result, or what was given to
+        `settle`. Only for ids without a prefix.
         """
         calls = self._calls
         call = calls.begin(plain=True)
@@ -228,20 +231,8 @@ class Peer:
             return
         if self._tap is not None:
             self._tap = self._reports.show(self._tap, "in", line)
-        shortcut = self._shortcut
-        if shortcut is not None:
-            request = shortcut.quick_request(line)
-            if request is not None and self._answers.open(request.id):
-                try:
-                    shortcut.on_quick_request(request)
-                except Exception as fault:  # noqa: BLE001 - it harms this request only
-                    self._failed(request, fault)
-                return
-        read_plainly = self.read_plainly
-        if read_plainly is not None:
-            answer = read_plainly(line)
-            if answer is not None and self._calls.answered_plainly(answer):
-                return
+        if self.quick is not None and self.quick(line):
+            return
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
@@ -268,11 +259,12 @@ class Peer:
             try:
                 self._handler.on_request(message)
             except Exception as fault:  # noqa: BLE001 - it harms this request only
-                self._failed(message, fault)
+                self.failed(identity, message.method, fault)
 
-    def _failed(self, request: Any, fault: Exception) -> None:
-        self._reports.failed(request.method, fault)
-        self.fail(request.id, wire_error("INTERNAL_ERROR", "the handler failed"))
+    def failed(self, identity: Id, method: object, fault: Exception) -> None:
+        """Answer a request whose handler has failed, which harms that request only."""
+        self._reports.failed(method, fault)
+        self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
 
     def _malformed(self, line: Malformed) -> None:
         self._reports.report("oversized" if line.symbol else "unreadable", line.reason, line.sample)

@@ -4,7 +4,7 @@ Arguments and data stay raw: the host passes them through, the plugin's tool lay
 gives them types. Nothing here shows a credential or a token in a repr.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
@@ -134,22 +134,18 @@ class InvokeResult(Struct, omit_defaults=True, kw_only=True):
 
 
 class PlainAnswer(Struct, gc=False):
-    """A result line as plugins write most, read with all that it says.
+    """The line of a success as plugins write most, read with all that it says.
 
-    `whole` is the result as it came, of `size` bytes, and `value` its data.
+    `size` is how many bytes the result has, `value` what its `data` means.
     """
 
-    id: int
-    whole: Raw
-    size: int
-    success: bool
-    value: Any
-    error: str | UnsetType
+    success: ClassVar[Literal[True]] = True
+    error: ClassVar[UnsetType] = UNSET
 
-    @property
-    def data(self) -> Raw | UnsetType:
-        """The data as JSON text."""
-        return codec.decode(self.whole, _RESULT).data
+    id: int
+    size: int
+    data: Raw
+    value: Any
 
 
 class _PlainLine(Struct, gc=False, forbid_unknown_fields=True):
@@ -160,44 +156,47 @@ class _PlainLine(Struct, gc=False, forbid_unknown_fields=True):
 
 class _PlainResult(Struct, gc=False, forbid_unknown_fields=True):
     success: bool
-    data: Any = UNSET
-    error: str | UnsetType = UNSET
-    duration_ms: float | UnsetType = UNSET
-    tool: str | UnsetType = UNSET
+    data: Raw
+    duration_ms: float
 
 
 _LINE: Final = msgspec.json.Decoder(_PlainLine)
 _PLAIN: Final = msgspec.json.Decoder(_PlainResult)
-_PLAIN_HEAD: Final = b',"result":{"success":'
+_VALUE: Final = msgspec.json.Decoder()
+_PLAIN_HEAD: Final = b',"result":{"success":true,'
 _PLAIN_SIZE: Final = 4 * KIB
 _HEAD_FROM: Final = len(b'{"jsonrpc":"2.0","id":')
 _HEAD_TO: Final = 64
-_AROUND: Final = len(b'{"jsonrpc":"2.0","id":1,"result":}\n')
-_SECOND: Final = len(b'"result":1e309,')
+_AROUND: Final = len(
+    b'{"jsonrpc":"2.0","id":1,"result":{"success":true,"data":,"duration_ms":0}}\n'
+)
+_SECOND: Final = len(b'"data":1e309,')
 
 
 def read_plain_answer(line: bytes) -> PlainAnswer | None:
     """Read a small line that answers an invoke; None for one that is to be read with more care.
 
     Every value is decoded, so nothing passes that `codec.check_content` would refuse; but the
-    first of two results would, so there is no room for one.
+    first of two results or data would, so a line with room for a second is not read here.
     """
     if line.find(_PLAIN_HEAD, _HEAD_FROM, _HEAD_TO) < 0 or len(line) > _PLAIN_SIZE:
         return None
     try:
         answer = _LINE.decode(line)
-        whole = answer.result
-        result = _PLAIN.decode(whole)
+        result = _PLAIN.decode(answer.result)
+        data = result.data
+        value = _VALUE.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     identity = answer.id
-    size = len(memoryview(whole))
-    if type(identity) is not int or len(line) - size >= _AROUND + _SECOND:
+    if (
+        type(identity) is not int
+        or not result.success
+        or len(line) - len(memoryview(data)) >= _AROUND + _SECOND
+        or (isinstance(value, dict | list) and codec.too_deep(line))
+    ):
         return None
-    value = result.data
-    if isinstance(value, dict | list) and codec.too_deep(line):
-        return None
-    return PlainAnswer(identity, whole, size, result.success, value, result.error)
+    return PlainAnswer(identity, len(memoryview(answer.result)), data, value)
 
 
 _RESULT: Final = msgspec.json.Decoder(InvokeResult)
