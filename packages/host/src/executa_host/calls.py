@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from executa_host.connection import Connection
 from executa_host.handle import InvokeHandle
 from executa_host.invocation import ActiveInvoke, CancelOutcome, InvokeOutcome, InvokeTimeout
 from executa_host.invoker import Invoker
@@ -39,7 +38,12 @@ class Calls:
         connection = self._plugins.live(active.plugin, active.user_id)
         if connection is None:
             return self._start_and_run(active, arguments, timeout, begun)
-        return self._run_on(connection, active, arguments, timeout, begun)
+        route = connection.routes.get(active.tool)
+        if route is None:
+            route = find_route(connection.routes, active.plugin, active.tool)  # which says it all
+        active.deadline = begun + (route.limit if timeout is None else timeout)
+        # No coroutine of its own: thousands in flight cost the collector each object they have.
+        return self._invoker.run(connection, route, arguments, active, begun)
 
     async def _start_and_run(
         self, active: ActiveInvoke, arguments: bytes, timeout: float | None, begun: float
@@ -51,22 +55,10 @@ class Calls:
         except TimeoutError:
             text = f"{active.plugin} was not ready within {timeout:g} s"
             raise InvokeTimeout(text, written=False) from None
-        if timeout is None:
-            begun = self._monotonic()
-        return await self._run_on(connection, active, arguments, timeout, begun)
-
-    def _run_on(
-        self,
-        connection: Connection,
-        active: ActiveInvoke,
-        arguments: bytes,
-        timeout: float | None,
-        begun: float,
-    ) -> Running:
-        # No coroutine of its own: thousands in flight cost the collector each object they have.
+        now = self._monotonic()
         route = find_route(connection.routes, active.plugin, active.tool)
-        active.deadline = begun + (route.limit if timeout is None else timeout)
-        return self._invoker.run(connection, route, arguments, active)
+        active.deadline = now + route.limit if timeout is None else begun + timeout
+        return await self._invoker.run(connection, route, arguments, active, now)
 
     def begin(self, active: ActiveInvoke, arguments: bytes, timeout: float | None) -> InvokeHandle:
         """As `run`, in a task of its own. Raises `UsageError` for an unknown plugin."""

@@ -28,6 +28,7 @@ from executa_protocol.errors import CallFailed, ConnectionLost
 from executa_protocol.gate import Refusal
 from executa_protocol.handshake import FALLBACK, HANDSHAKE_ID, Negotiated
 from executa_protocol.manifest import Manifest
+from executa_protocol.methods.invoke import read_plain_answer
 from executa_protocol.nexus import Grants
 from executa_protocol.transcript import AnyEvent
 
@@ -173,6 +174,7 @@ class Connection:
         self.gate.clear()
         self.needs_nexus = bool(self.declared or manifest.credentials)
         self.routes = routes_of(manifest, self.spec.tool_timeouts)
+        self.peer.quick = self._quick
         self._up = True
         # It may have ended between its last answer and now.
         ended = self._deaf.is_set() or self._process.ended.done()
@@ -286,6 +288,10 @@ class Connection:
                 _log.error("reverse calls of %s do not end", self.name)
 
     # --- What the peer tells --------------------------------------------------------------
+
+    def _quick(self, line: bytes) -> bool:
+        answer = read_plain_answer(line)
+        return answer is not None and self.peer.settle(answer)
 
     def on_request(self, request: Message) -> None:
         self.owner.on_reverse(self, request)

@@ -144,7 +144,8 @@ class InvokeOutcome(Struct, frozen=True, gc=False):
 
     `success` is the tool's own verdict and `error` its words when it is false.
     `raw` is the data as JSON text; `data` decodes it. `duration_ms` is what the
-    host measured. `ledger` says what the invoke used, nested invokes included.
+    host measured. `ledger` says what the invoke used, nested invokes included. `text` is
+    the data if it is a string and has been decoded already; `data` gives it too.
     """
 
     invoke_id: str
@@ -155,10 +156,13 @@ class InvokeOutcome(Struct, frozen=True, gc=False):
     error: str
     duration_ms: float
     ledger: Ledger
+    text: str | None = None
 
     @property
     def data(self) -> Any:
         """The data decoded; None when the tool sent none."""
+        if self.text is not None:
+            return self.text
         return None if self.raw is UNSET else codec.decode_any(self.raw)
 
 

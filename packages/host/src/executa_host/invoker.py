@@ -7,7 +7,7 @@ answers, and how it is kept running, is decided above.
 import asyncio
 from functools import partial
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from executa_host.accounts import tell_end, tell_start, tell_verdict
 from executa_host.cancelling import Canceller, error_of, too_late, verdict_of
@@ -19,7 +19,7 @@ from executa_host.invocation import (
     InvokeRefused,
     InvokeTimeout,
 )
-from executa_host.request import invoke_params, opening_of
+from executa_host.request import call_plainly, invoke_params, opening_of
 from executa_host.reverse.budget import Budget
 from executa_host.reverse.tokens import Tokens
 from executa_host.reverse.upstream import upstream_error
@@ -29,7 +29,7 @@ from executa_protocol.aio.calls import Call
 from executa_protocol.codes import rpc_error, wire_error
 from executa_protocol.errors import CallTimeout, RpcError
 from executa_protocol.limits import MAX_INLINE_RESULT
-from executa_protocol.methods.invoke import read_invoke_result
+from executa_protocol.methods.invoke import InvokeResult, PlainAnswer, read_invoke_result
 from executa_protocol.nexus import Nexus, NexusError
 
 
@@ -44,15 +44,19 @@ class Invoker:
         self.canceller = Canceller(runtime)
 
     async def run(
-        self, connection: Connection, route: ToolRoute, arguments: bytes, active: ActiveInvoke
+        self,
+        connection: Connection,
+        route: ToolRoute,
+        arguments: bytes,
+        active: ActiveInvoke,
+        started: float,
     ) -> InvokeOutcome:
-        """Run one tool; `arguments` are encoded.
+        """Run one tool; `arguments` are encoded, and it is `started` now.
 
         Raises `InvokeTimeout`, `CallCancelled`, `ConnectionLost` and other `CallFailed`,
         `RpcError` for what the plugin answers with an error, `InvokeRefused` for what the
         host refuses, `PeerViolation` for an answer that cannot be read.
         """
-        started = self._monotonic()
         active.connection = connection
         connection.occupancy.accepted += 1
         if connection.followers.callbacks:
@@ -60,12 +64,19 @@ class Invoker:
         try:
             if connection.needs_nexus:
                 await self._open(connection, active)
-            call = self._call(connection, route, arguments, active)
-            raw = await call.future
-            size = len(memoryview(raw))
-            active.transferred(0, size)
-            _check_size(call, size)
-            result = read_invoke_result(raw, connection.reader)
+                started_call = self._monotonic()
+            else:
+                started_call = started
+            call = self._call(connection, route, arguments, active, started_call)
+            answer = await call.future
+            text = None
+            if type(answer) is PlainAnswer:  # of a root, whose ledger is all there is
+                result = answer
+                active.ledger.bytes_in += answer.size
+                if type(answer.value) is str:
+                    text = answer.value
+            else:
+                result = _read(connection, call, active, answer)
         except BaseException as fault:
             told = self._ended_by(connection, active, fault)
             self._end(connection, active, _name_of(told), started)
@@ -84,6 +95,7 @@ class Invoker:
             "" if result.error is UNSET else result.error,
             ms_between(started, now),
             active.ledger,
+            text,
         )
 
     # --- Before ----------------------------------------------------------------------------
@@ -111,16 +123,25 @@ class Invoker:
         self._tokens.watch(active)
 
     def _call(
-        self, connection: Connection, route: ToolRoute, arguments: bytes, active: ActiveInvoke
+        self,
+        connection: Connection,
+        route: ToolRoute,
+        arguments: bytes,
+        active: ActiveInvoke,
+        now: float,
     ) -> Call:
-        remaining = active.deadline - self._monotonic()
+        remaining = active.deadline - now
         if remaining <= 0:
             text = f"{active.plugin}.{active.tool} had no time left when it could be called"
             raise InvokeTimeout(text, written=False)
-        params = invoke_params(connection, route, arguments, active, remaining)
-        active.call = call = connection.peer.call("invoke", params, remaining)
+        if active.parent is None and not connection.needs_nexus:
+            call = call_plainly(connection, route, arguments, active, remaining)
+        else:
+            params = invoke_params(connection, route, arguments, active, remaining)
+            call = connection.peer.call("invoke", params, remaining)
+            active.transferred(len(params), 0)
+        active.call = call
         connection.invokes[active.invoke_id] = active
-        active.transferred(len(params), 0)
         return call
 
     # --- After ---------------------------------------------------------------------------
@@ -170,6 +191,14 @@ def _name_of(fault: BaseException) -> str:
     if isinstance(fault, RpcError):
         return fault.symbol or str(fault.code)
     return type(fault).__name__
+
+
+def _read(connection: Connection, call: Call, active: ActiveInvoke, raw: Raw) -> InvokeResult:
+    """The result of an invoke that is not a `PlainAnswer`."""
+    size = len(memoryview(raw))
+    active.transferred(0, size)
+    _check_size(call, size)
+    return read_invoke_result(raw, connection.reader)
 
 
 def _check_size(call: Call, size: int) -> None:

@@ -72,17 +72,17 @@ class Nesting:
             except TimeoutError:
                 raise InvokeTimeout(f"{plugin} was not ready in time", written=False) from None
             route = find_route(connection.routes, plugin, tool)
-            limit = self._runtime.clock.monotonic() + route.limit
+            now = self._runtime.clock.monotonic()
             active = ActiveInvoke(
                 invoke_id=new_invoke_id(),
                 user_id=parent.user_id,
                 plugin=plugin,
                 tool=tool,
-                deadline=min(limit, parent.deadline),
+                deadline=min(now + route.limit, parent.deadline),
                 parent=parent,
                 app=parent.app,
             )
-            return await self._invoker.run(connection, route, encoded, active)
+            return await self._invoker.run(connection, route, encoded, active, now)
         finally:
             parent.nested -= 1
             if parent.connection is not None:

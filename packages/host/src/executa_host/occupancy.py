@@ -13,7 +13,7 @@ class Occupancy:
     id. `last_used` is when the last one ended, on the host's monotonic clock.
     """
 
-    __slots__ = ("_changed", "_over", "accepted", "invokes", "last_used")
+    __slots__ = ("_changed", "_over", "_waiting", "accepted", "invokes", "last_used")
 
     def __init__(self, now: float) -> None:
         self.accepted = 0
@@ -21,6 +21,7 @@ class Occupancy:
         self.last_used = now
         self._changed = asyncio.Event()
         self._over = False
+        self._waiting = False  # somebody does
 
     @property
     def waits_for_nested(self) -> bool:
@@ -30,7 +31,8 @@ class Occupancy:
     def one_less(self, now: float) -> None:
         """An invoke is over, or one that is nested in it, or a call that lingered."""
         self.last_used = now
-        self._changed.set()
+        if self._waiting:
+            self._changed.set()
 
     def look_again(self) -> None:
         """Something else has changed for those who wait."""
@@ -45,4 +47,5 @@ class Occupancy:
         """Wait until `holds` is true, or until the process has gone."""
         while not (self._over or holds()):
             self._changed.clear()
+            self._waiting = True
             await self._changed.wait()

@@ -1,7 +1,7 @@
 """What nexus and the plugin are told of an invoke (seed lifecycle, Per-invoke context; R-39).
 
 Owns its id, its opening, the params on the wire and which credentials are in them. The
-common case, an invoke that needs nothing of nexus, is put together from prepared parts: it
+common case, an invoke that needs nothing of nexus, is written with its route's template: it
 is on the hot path.
 """
 
@@ -14,12 +14,15 @@ from executa_host.connection import Connection
 from executa_host.invocation import ActiveInvoke, InvokeRefused
 from executa_host.routing import ToolRoute
 from executa_protocol import codec
+from executa_protocol.aio.calls import Call
 from executa_protocol.codes import wire_error
 from executa_protocol.methods.invoke import InvokeContext
 from executa_protocol.nexus import AppContext, InvokeOpening
 
-_PLAIN = b'%b%b,"context":{"invoke_id":"%b","deadline_ms":%d},"invoke_id":"%b"}'
 _FULL = b'%b%b,"context":%b,"invoke_id":"%b"}'
+
+_DIGITS = 13  # of a deadline
+_DIGITS_HOLD = 10**_DIGITS
 
 _AT_ONCE = 64
 _FRESH: list[str] = []  # ids that nobody has used; a fork must not use them too
@@ -63,9 +66,6 @@ def invoke_params(
     `InvokeRefused` for a required credential that is not set.
     """
     deadline_ms = int((time.time() + remaining) * 1000)
-    name = active.invoke_id.encode()
-    if not connection.needs_nexus and active.parent is None:
-        return _PLAIN % (route.head, arguments, name, deadline_ms, name)
     context = InvokeContext(
         invoke_id=active.invoke_id,
         deadline_ms=deadline_ms,
@@ -79,7 +79,24 @@ def invoke_params(
             context.storage_token = grant.storage_token.value
     if active.parent is not None:
         context.parent_invoke_id = active.parent.invoke_id
-    return _FULL % (route.head, arguments, codec.encode(context), name)
+    return _FULL % (route.head, arguments, codec.encode(context), active.invoke_id.encode())
+
+
+def call_plainly(
+    connection: Connection,
+    route: ToolRoute,
+    arguments: bytes,
+    active: ActiveInvoke,
+    remaining: float,
+) -> Call:
+    """Call a tool that needs nothing of nexus, for an invoke that is nested in no other."""
+    name = active.invoke_id.encode()
+    deadline_ms = int((time.time() + remaining) * 1000)
+    parts = (arguments, name, deadline_ms, name)
+    call = connection.peer.call_prepared(route.line, parts, remaining)
+    digits = _DIGITS if deadline_ms < _DIGITS_HOLD else len(str(deadline_ms))
+    active.ledger.bytes_out += route.around + len(arguments) + 2 * len(name) + digits
+    return call
 
 
 def _credentials(connection: Connection, active: ActiveInvoke) -> dict[str, str] | UnsetType:

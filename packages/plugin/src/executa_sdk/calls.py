@@ -9,13 +9,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from executa_protocol.aio.flag import Flag
 from executa_protocol.codec import encode
 from executa_protocol.codes import ErrorObject
 from executa_protocol.errors import CallCancelled, NotEncodable
-from executa_protocol.limits import SPILL_THRESHOLD, WRITE_HIGH_WATER
+from executa_protocol.limits import KIB, SPILL_THRESHOLD, WRITE_HIGH_WATER
 from executa_sdk.binding import CURRENT
 from executa_sdk.bridge import InThread
 from executa_sdk.connection import Connection
@@ -29,6 +32,13 @@ if TYPE_CHECKING:
 CANCEL_REST: Final = 0.5
 """Seconds that a call may take to end once it was told to, when the plugin stops."""
 
+_RESULT: Final = b'{"success":true,"data":%b,"duration_ms":%.3f}'
+_FRAME: Final = b'{"jsonrpc":"2.0","id":%d,"result":' + _RESULT + b"}\n"
+_SMALL: Final = 64 * KIB
+"""Bytes of data that no limit of a result or a line forbids."""
+
+_encode_text = msgspec.json.Encoder().encode
+
 Answer = bytes | ErrorObject
 """An encoded result, or an error."""
 
@@ -39,6 +49,7 @@ class Calls:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._outgoing = connection.peer.outgoing
+        self._reply_frame = connection.peer.reply_frame
         self._open: dict[object, Invocation] = {}
         self._parked: deque[tuple[Invocation, Answer]] = deque()
         self._held: deque[Callable[[], None]] = deque()
@@ -53,11 +64,11 @@ class Calls:
     def start(self, call: Invocation, values: dict[str, Any]) -> None:
         """Run the call's tool with `values`. It is answered when it has ended."""
         way = call.tool.way
+        if way == "inline":
+            self.run_inline(call, values)
+            return
         token = CURRENT.set(call)  # what starts below inherits it
         try:
-            if way == "inline":
-                self._run_inline(call, values)
-                return
             self._note(call)
             if way == "task":
                 call.task = self._connection.loop.create_task(self._run_task(call, values))
@@ -68,10 +79,10 @@ class Calls:
 
     def holding(self) -> bool:
         """Whether the host does not take our answers: then calls are to be held, in order."""
-        return bool(self._held) or self._congested()
+        return bool(self._held or self._parked) or self._outgoing.queued > WRITE_HIGH_WATER
 
     def _congested(self) -> bool:
-        return bool(self._parked) or self._outgoing.queued > WRITE_HIGH_WATER
+        return self._outgoing.queued > WRITE_HIGH_WATER or bool(self._parked)
 
     def hold(self, start: Callable[[], None]) -> None:
         """Have a call started once the host takes answers again.
@@ -118,25 +129,45 @@ class Calls:
     # --- The three ways to run -----------------------------------------------------------
     # sys.exit in a tool is a failure like any other, hence BaseException.
 
-    def _run_inline(self, call: Invocation, values: dict[str, Any]) -> None:
+    def run_inline(self, call: Invocation, values: dict[str, Any]) -> None:
+        """As `start`, for the call of an inline tool."""
+        token = CURRENT.set(call)
         try:
-            answer: Answer = _success(call.tool.fn(**values), call)
+            value = call.tool.fn(**values)
+            # What plain text becomes needs none of the looks that `encode` takes at it.
+            plain = type(value) is str and value.isascii()
+            data = _encode_text(value) if plain else _encoded(value)
         except BaseException as fault:  # noqa: BLE001 - see above
-            answer = _failure(fault, call)
+            self._finish(call, _failure(fault, call))
+            return
+        finally:
+            CURRENT.reset(token)
+        self._succeed(call, data)
+
+    def _succeed(self, call: Invocation, data: bytes) -> None:
         call.ended = True
-        if self._congested():
-            self._finish(call, answer)
+        elapsed = (perf_counter() - call.started) * 1000
+        identity = call.id
+        congested = self._outgoing.queued > WRITE_HIGH_WATER or self._parked
+        if type(identity) is int and len(data) <= _SMALL and not congested:
+            # As `_success` and `Peer.reply` would write it, in one piece at once.
+            if call.key is not None:
+                self._forget(call)
+            self._reply_frame(identity, _FRAME % (identity, data, elapsed))
         else:
-            self._answer(call, answer)
+            self._finish(call, _RESULT % (data, elapsed))
 
     async def _run_task(self, call: Invocation, values: dict[str, Any]) -> None:
         try:
-            answer: Answer = _success(await call.tool.fn(**values), call)
+            value = await call.tool.fn(**values)
+            plain = type(value) is str and value.isascii()
+            data = _encode_text(value) if plain else _encoded(value)
         except GeneratorExit:  # the loop is closing, so nobody waits
             raise
         except BaseException as fault:  # noqa: BLE001 - see above
-            answer = _failure(fault, call)
-        self._finish(call, answer)
+            self._finish(call, _failure(fault, call))
+            return
+        self._succeed(call, data)
 
     def _run_thread(self, call: Invocation, values: dict[str, Any]) -> None:
         connection = self._connection
@@ -164,9 +195,13 @@ class Calls:
     # --- Answers ---------------------------------------------------------------------------
 
     def _note(self, call: Invocation) -> None:
-        if call.key is call and call.invoke_id is not None and call.invoke_id not in self._open:
-            call.key = call.invoke_id
-        self._open[call.key] = call
+        key = call.key
+        if key is None:
+            key = call.invoke_id
+            if key is None or key in self._open:
+                key = call
+            call.key = key
+        self._open[key] = call
         self.idle.clear()
 
     def _forget(self, call: Invocation) -> None:
@@ -251,8 +286,13 @@ class Calls:
 
 def _success(value: object, call: Invocation) -> bytes:
     """The encoded result of a tool that returned. Raises `NotEncodable`."""
+    return _RESULT % (_encoded(value), call.elapsed_ms())
+
+
+def _encoded(value: object) -> bytes:
+    """What a tool returned, as JSON. Raises `NotEncodable`."""
     try:
-        data = encode(value)
+        return encode(value)
     except NotEncodable as fault:
         if inspect.iscoroutine(value):
             value.close()
@@ -260,7 +300,6 @@ def _success(value: object, call: Invocation) -> bytes:
         else:
             msg = f"the tool's result is {fault}"
         raise NotEncodable(msg) from None
-    return b'{"success":true,"data":%b,"duration_ms":%.3f}' % (data, call.elapsed_ms())
 
 
 def _failure(fault: BaseException, call: Invocation) -> Answer:

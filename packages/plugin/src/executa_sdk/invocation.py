@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from executa_protocol.envelope import Id
 from executa_protocol.errors import CallCancelled, UsageError
@@ -24,48 +24,30 @@ if TYPE_CHECKING:
     from executa_sdk.reverse import Reverse
 
 
-class Invocation:
+class Invocation(Struct, eq=False):
     """A call of a tool. Threads may read everything here; the loop writes it.
 
     `id` is the JSON-RPC id that is answered, `invoke_id` the host's id of the invoke.
-    `cancelled` holds once the host has asked for the end, with its `reason`; `ended` once
-    the tool has returned. `claim` is taken by whoever decides whether a thread starts it.
+    `started` is a `time.perf_counter` instant, `key` what the call is found by while it is
+    open, None until then. `cancelled` holds once the host has asked for the end, with its
+    `reason`; `ended` once the tool has returned. `claim` is taken by whoever decides whether
+    a thread starts it.
     """
 
-    __slots__ = (
-        "bridge",
-        "cancelled",
-        "claim",
-        "connection",
-        "ended",
-        "id",
-        "invoke_id",
-        "key",
-        "params",
-        "progressed",
-        "reason",
-        "started",
-        "task",
-        "tool",
-    )  # fmt: skip
-
-    def __init__(
-        self, connection: "Connection", identity: Id, tool: Tool, params: InvokeParams
-    ) -> None:
-        self.connection = connection
-        self.id = identity
-        self.tool = tool
-        self.params = params
-        self.invoke_id = params.call_id()
-        self.key: object = self
-        self.started = time.perf_counter()
-        self.cancelled = False
-        self.reason = ""
-        self.ended = False
-        self.progressed = -math.inf
-        self.bridge: Bridge = connection.in_task
-        self.task: asyncio.Task[None] | None = None
-        self.claim: threading.Lock | None = None
+    connection: "Connection"
+    id: Id
+    tool: Tool
+    params: InvokeParams
+    invoke_id: str | None
+    bridge: Bridge
+    started: float
+    key: object = None
+    cancelled: bool = False
+    reason: str = ""
+    ended: bool = False
+    progressed: float = -math.inf
+    task: "asyncio.Task[None] | None" = None
+    claim: "threading.Lock | None" = None
 
     @property
     def caller(self) -> "Reverse":

@@ -13,6 +13,7 @@ from typing import Any, Final, Union
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import asdict
 
 from executa_protocol import codec
 from executa_protocol.errors import DecodeFailure, UsageError
@@ -31,9 +32,13 @@ class Schema:
 
     `parameters` are entries of the manifest. `context` is the name of the parameter that
     the call's context goes to, or None. `description` is the docstring's first part.
+    `arguments` is the type that arguments are read as, `hints` are the types of its members.
     """
 
-    __slots__ = ("_decoder", "_names", "context", "description", "parameters")
+    __slots__ = (
+        "_decoder", "_may_lack", "_names", "arguments", "context", "description", "hints",
+        "parameters",
+    )  # fmt: skip
 
     def __init__(self, fn: Callable[..., Any], tool: str) -> None:
         target = function_of(fn)
@@ -62,7 +67,9 @@ class Schema:
             else:
                 fields.append((name, hint))
         self._names = tuple(entry["name"] for entry in self.parameters)
-        self._decoder = _decoder(fields, tool)
+        self._may_lack = any(field[2:] == (UNSET,) for field in fields)
+        self.hints = tuple(field[1] for field in fields)
+        self.arguments, self._decoder = _decoder(fields, tool)
 
     def read(self, arguments: Raw) -> dict[str, Any]:
         """The keyword arguments of a call, of the types that the function asks for.
@@ -73,6 +80,12 @@ class Schema:
             values = codec.decode(arguments, self._decoder)
         except DecodeFailure as fault:
             raise _refusal(fault, self._names) from None
+        return self.keywords(values)
+
+    def keywords(self, values: Struct) -> dict[str, Any]:
+        """The keyword arguments in decoded `arguments`: those that were given."""
+        if not self._may_lack:
+            return asdict(values)
         read: dict[str, Any] = {}
         for name in self._names:
             value = getattr(values, name)
@@ -142,12 +155,12 @@ def _entry(
     return entry | described
 
 
-def _decoder(fields: list[Any], tool: str) -> "msgspec.json.Decoder[Struct]":
+def _decoder(fields: list[Any], tool: str) -> "tuple[type[Struct], msgspec.json.Decoder[Struct]]":
     try:
         arguments = msgspec.defstruct(
             "Arguments", fields, kw_only=True, forbid_unknown_fields=True, gc=False
         )
-        return msgspec.json.Decoder(arguments)
+        return arguments, msgspec.json.Decoder(arguments)
     except (TypeError, ValueError) as fault:
         msg = f"tool {tool!r}: its arguments cannot be read from JSON: {fault}"
         raise UsageError(msg) from fault

@@ -6,6 +6,7 @@ ask of the host that of `context`.
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
@@ -19,14 +20,16 @@ from executa_protocol.envelope import Id, Message
 from executa_protocol.errors import DecodeFailure
 from executa_protocol.handshake import plugin_answer, read_offer
 from executa_protocol.methods.core import read_cancel
-from executa_protocol.methods.invoke import read_invoke
+from executa_protocol.methods.invoke import InvokeParams, read_invoke
 from executa_protocol.methods.reading import InvalidParams, refusal
-from executa_sdk.bridge import Inline
+from executa_sdk.bridge import Bridge, Inline
 from executa_sdk.calls import Calls
 from executa_sdk.connection import Connection
 from executa_sdk.invocation import Invocation
 from executa_sdk.log import tell
 from executa_sdk.plugin import Plugin
+from executa_sdk.quick import QuickInvoke, QuickReader
+from executa_sdk.tool import Tool
 
 if TYPE_CHECKING:
     from executa_protocol.aio.transport import Transport
@@ -58,8 +61,10 @@ class Server:
         self._plugin = plugin
         self._manifest = manifest
         self._early: list[Message] | None = []
+        self._tools = plugin.tools
         self._schemas = {name: tool.schema for name, tool in plugin.tools.items()}
         self._inline = {name: Inline(name) for name, t in plugin.tools.items() if t.way == "inline"}
+        self._quick = QuickReader()
         self._make_context: Callable[[Invocation], Context] | None = None
         if any(schema.context is not None for schema in self._schemas.values()):
             from executa_sdk.context import make_context  # noqa: PLC0415 - if used
@@ -80,6 +85,7 @@ class Server:
             yield_to_writes=True,
             on_eof=self._on_eof,
         )
+        self.peer.quick = self._serve_quickly
         self.connection = Connection(self.peer, plugin.credentials)
         self.calls = Calls(self.connection)
         self.closed = Flag(transport.loop)
@@ -172,7 +178,7 @@ class Server:
     def _begin(self, request: Message, identity: Id) -> None:
         try:
             params = read_invoke(request.params)
-            tool = self._plugin.tools.get(params.tool)
+            tool = self._tools.get(params.tool)
             if tool is None:
                 self._refuse_unknown(params.tool, identity)
                 return
@@ -181,14 +187,51 @@ class Server:
         except InvalidParams as fault:
             self.peer.fail(identity, fault.error)
             return
-        call = Invocation(self.connection, identity, tool, params)
-        if tool.way == "inline":
-            call.bridge = self._inline[tool.name]
-        elif tool.way == "thread":
-            call.bridge = self.connection.in_thread()
+        self._quick.note(tool)
+        call = self._invocation(identity, tool, params)
         if schema.context is not None and self._make_context is not None:
             values[schema.context] = self._make_context(call)
         self.calls.start(call, values)
+
+    def _invocation(self, identity: Id, tool: Tool, params: InvokeParams) -> Invocation:
+        connection = self.connection
+        bridge: Bridge = connection.in_task
+        if tool.way == "inline":
+            bridge = self._inline[tool.name]
+        elif tool.way == "thread":
+            bridge = connection.in_thread()
+        context = params.context
+        invoke_id = UNSET if context is UNSET else context.invoke_id
+        if invoke_id is UNSET:
+            invoke_id = params.call_id()
+        return Invocation(connection, identity, tool, params, invoke_id, bridge, perf_counter())
+
+    # --- Most invokes, by the quicker way ---------------------------------------------------
+
+    def _serve_quickly(self, line: bytes) -> bool:
+        if self._early is not None or self.calls.holding():
+            return False
+        request = self._quick.read(line)
+        if request is None or not self.peer.admit(request.id):
+            return False
+        try:
+            self._run(request)
+        except Exception as fault:  # noqa: BLE001 - as the peer does
+            self.peer.failed(request.id, request.method, fault)
+        return True
+
+    def _run(self, request: QuickInvoke) -> None:
+        params = request.params
+        tool = self._tools[params.tool]
+        schema = self._schemas[params.tool]
+        values = schema.keywords(params.arguments)
+        call = self._invocation(request.id, tool, params)
+        if schema.context is not None and self._make_context is not None:
+            values[schema.context] = self._make_context(call)
+        if tool.way == "inline":
+            self.calls.run_inline(call, values)
+        else:
+            self.calls.start(call, values)
 
     def _refuse_unknown(self, name: str, identity: Id) -> None:
         text = f"this plugin has no tool {name!r}"

@@ -40,9 +40,11 @@ class Answers:
 
     def open(self, identity: Id) -> bool:
         """Note a request; False if one with the same id is open already."""
-        before = len(self._open)
-        self._open.add(identity if type(identity) in _PLAIN else _key(identity))
-        return len(self._open) > before
+        key = identity if type(identity) in _PLAIN else _key(identity)
+        if key in self._open:
+            return False
+        self._open.add(key)
+        return True
 
     def clear(self) -> None:
         """The connection has ended: nobody waits any more."""
@@ -58,6 +60,20 @@ class Answers:
                 self.refuse(identity, wire_error("RESULT_TOO_LARGE", str(fault), **sizes))
             except NotEncodable as fault:
                 self.refuse(identity, wire_error("INTERNAL_ERROR", str(fault)))
+
+    def reply_frame(self, identity: int | str, frame: bytes) -> None:
+        """Answer with a whole response line, which is right and fits."""
+        # As `_close` and `_push` do, which would cost as much again.
+        try:
+            self._open.remove(identity)
+        except KeyError:
+            return
+        try:
+            self._send(frame)
+        except WriteQueueFull as fault:
+            self._give_up(fault)
+        except ConnectionLost:
+            return
 
     def pointer(self, identity: Id, path: str) -> None:
         """Answer with the file at `path` (R-12)."""

@@ -6,10 +6,10 @@ Owns futures; who sends and what methods mean is not known here.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from executa_protocol.aio.deadlines import Deadlines
 from executa_protocol.aio.pointers import LoadPointer, Pointers
@@ -33,24 +33,30 @@ Report = Callable[[str, str, bytes], None]
 STRAY: Final = "stray"
 
 
-class Call:
+class PlainAnswer(Protocol):
+    """An answer that has been read as far as its caller wants."""
+
+    @property
+    def id(self) -> int: ...
+
+
+class Call(Struct, eq=False):
     """A request that waits for its answer.
 
     `future` gives the raw result. `position` is where in the outgoing stream the
     request begins, `deadline` a `time.monotonic` instant. `by_file` says that the answer
     came by file transport; until the future is done, that the file is being read.
-    `late` is the answer that came after the future had been cancelled.
+    `late` is the answer that came after the future had been cancelled. `plain` says that
+    the future may also give a `PlainAnswer`.
     """
 
-    __slots__ = ("by_file", "deadline", "future", "late", "number", "position")
-
-    def __init__(self, future: "asyncio.Future[Raw]", position: int) -> None:
-        self.future = future
-        self.position = position
-        self.number = 0
-        self.by_file = False
-        self.deadline = math.inf
-        self.late: Raw | Exception | None = None
+    future: "asyncio.Future[Any]"
+    position: int
+    plain: bool = False
+    number: int = 0
+    by_file: bool = False
+    deadline: float = math.inf
+    late: Raw | Exception | None = None
 
     def succeed(self, result: Raw) -> None:
         """Give the result, unless the call has ended."""
@@ -70,7 +76,15 @@ class Call:
 class Calls(InFlight[Call]):
     """The calls in flight of one connection."""
 
-    __slots__ = ("_outgoing", "_pointers", "_reader", "_report", "deadlines")
+    __slots__ = (
+        "_create_future",
+        "_outgoing",
+        "_pointers",
+        "_reader",
+        "_report",
+        "deadlines",
+        "over",
+    )
 
     def __init__(
         self,
@@ -83,11 +97,25 @@ class Calls(InFlight[Call]):
         first: int,
     ) -> None:
         super().__init__(prefix, first)
+        self.over = False
+        """Whether no more can be made."""
+        self._create_future = transport.loop.create_future
         self._outgoing = transport.outgoing
         self._reader = reader
         self._report = report
         self._pointers = Pointers(load_pointer)
         self.deadlines = Deadlines(self.entries, transport.poll, transport.loop)
+
+    def begin(self, *, plain: bool) -> Call:
+        """A call whose request is written next. Raises `ConnectionLost`."""
+        if self.over:
+            msg = "the connection has ended"
+            raise ConnectionLost(msg, written=False)
+        outgoing = self._outgoing
+        self._last = number = self._last + 1
+        call = Call(self._create_future(), outgoing.taken + outgoing.queued, plain, number)
+        self._entries[number] = call
+        return call
 
     def was_written(self, call: Call) -> bool:
         """Whether any byte of the call's request has been handed over."""
@@ -107,6 +135,15 @@ class Calls(InFlight[Call]):
         else:
             self.put_back(call.number, call)
             self._pointers.follow(call, answer, partial(self._loaded, call))
+
+    def answered_plainly(self, answer: PlainAnswer) -> bool:
+        """Give a call its answer as it has been read; False if that is not all there is to it."""
+        call = self._entries.get(answer.id)
+        if call is None or not call.plain or call.by_file or call.future.done():
+            return False
+        del self._entries[answer.id]
+        call.future.set_result(answer)
+        return True
 
     def unreadable(self, identity: Id, reason: str) -> None:
         """Something has come under `identity` that nobody can read (R-10, R-11)."""

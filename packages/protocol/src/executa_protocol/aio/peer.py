@@ -8,7 +8,7 @@ answers through `reply` or `fail` whenever it is ready. What methods mean is its
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw
 
@@ -77,6 +77,15 @@ class Peer:
         self._yield_to_writes = yield_to_writes
         self._on_eof = on_eof
         self._tap = tap
+        self.quick: Callable[[bytes], bool] | None = None
+        """Asked first about each line: True if it was one that it knows, and has dealt with as
+        exactly as the peer would have. It uses the three that follow."""
+        self.admit = self._answers.open
+        """Note a request; False if one with the same id is open already."""
+        self.reply_frame = self._answers.reply_frame
+        """Answer a request with a whole response line, which is right and fits."""
+        self.settle = self._calls.answered_plainly
+        """Give a prepared call its answer; False if there is more to it."""
         self._deaf = False  # no more lines will come
         self._closed = False
         self._paused = False  # we do not read, because the other side does not
@@ -120,19 +129,31 @@ class Peer:
         once, having sent nothing: `ConnectionLost`, `FrameTooLarge`, `WriteQueueFull`
         and `NotEncodable`.
         """
-        if self._deaf or self._closed:
-            msg = "the connection has ended"
-            raise ConnectionLost(msg, written=False)
-        outgoing = self.outgoing
-        call = Call(self.loop.create_future(), outgoing.taken + outgoing.queued)
-        call.number = number = self._calls.add(call)
+        calls = self._calls
+        call = calls.begin(plain=False)
         try:
-            self._send(envelope.request_frame(self._calls.wire_id(number), method, params))
+            self._send(envelope.request_frame(calls.wire_id(call.number), method, params))
         except BaseException:
-            self._calls.discard(number)
+            calls.discard(call.number)
             raise
         if timeout is not None:
-            self._calls.deadlines.watch(call, time.monotonic() + timeout)
+            calls.deadlines.watch(call, time.monotonic() + timeout)
+        return call
+
+    def call_prepared(self, template: bytes, parts: tuple[Any, ...], timeout: float) -> Call:
+        """As `call`, with a request line of which only its number and `parts` are still to come.
+
+        They are right and hold no LF. The future gives the raw result, or what was given to
+        `settle`. Only for ids without a prefix.
+        """
+        calls = self._calls
+        call = calls.begin(plain=True)
+        try:
+            self._send(template % (call.number, *parts))
+        except BaseException:
+            calls.discard(call.number)
+            raise
+        calls.deadlines.watch(call, time.monotonic() + timeout)
         return call
 
     async def request(
@@ -210,24 +231,40 @@ class Peer:
             return
         if self._tap is not None:
             self._tap = self._reports.show(self._tap, "in", line)
+        if self.quick is not None and self.quick(line):
+            return
         message = envelope.parse(line, self._reader)
         if isinstance(message, Malformed):
             self._malformed(message)
         elif message is None:
             return
         elif message.id is UNSET:  # a response always has one
-            self._reports.deliver(self._handler.on_notification, message)
+            self._notified(message)
         elif message.method is UNSET:
             self._calls.answered(message.id, message)
         else:
             self._requested(message.id, message)
 
+    def _notified(self, message: Message) -> None:
+        try:
+            self._handler.on_notification(message)
+        except Exception as fault:  # noqa: BLE001 - it harms this notification only
+            self._reports.failed(message.method, fault)
+
     def _requested(self, identity: Id, message: Message) -> None:
         if not self._answers.open(identity):
             error = wire_error("DUPLICATE_REQUEST_ID", f"id {identity!r:.60} is still open")
             self._answers.refuse(identity, error)
-        elif not self._reports.deliver(self._handler.on_request, message):
-            self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
+        else:
+            try:
+                self._handler.on_request(message)
+            except Exception as fault:  # noqa: BLE001 - it harms this request only
+                self.failed(identity, message.method, fault)
+
+    def failed(self, identity: Id, method: object, fault: Exception) -> None:
+        """Answer a request whose handler has failed, which harms that request only."""
+        self._reports.failed(method, fault)
+        self.fail(identity, wire_error("INTERNAL_ERROR", "the handler failed"))
 
     def _malformed(self, line: Malformed) -> None:
         self._reports.report("oversized" if line.symbol else "unreadable", line.reason, line.sample)
@@ -248,7 +285,7 @@ class Peer:
             self._take(rest)
         elif rest and rest.strip(envelope.BLANK):
             self._last_line(rest)
-        self._deaf = True
+        self._deaf = self._calls.over = True
         if self._on_eof is None:
             self._end(reason)
         else:
@@ -292,7 +329,7 @@ class Peer:
     def _end(self, reason: Exception | None) -> None:
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._calls.over = True
         self.fail_calls(reason)
         self._answers.clear()
         self._drained.set()

@@ -5,13 +5,9 @@ wire, so its faults end here, in the loop's exception handler.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
 from executa_protocol.aio.handler import Diagnostic, Direction, Handler, Tap
-from executa_protocol.envelope import Message
 from executa_protocol.limits import DIAGNOSTIC_CHARS
 from executa_protocol.readings import Finding
 
@@ -55,16 +51,10 @@ class Reports:
             return None
         return tap
 
-    def deliver(self, handle: Callable[[Message], None], message: Message) -> bool:
-        """Hand a message to the handler; False if it failed, which harms that message only."""
-        try:
-            handle(message)
-        except Exception as fault:  # noqa: BLE001 - see the top
-            name = message.method if message.method is not UNSET else "an answer"
-            self.report("handler", f"{name:.60}: {type(fault).__name__}: {fault}")
-            self._log("a handler failed", fault)
-            return False
-        return True
+    def failed(self, method: object, fault: Exception) -> None:
+        """Tell that the handler of a message has failed, which harms that message only."""
+        self.report("handler", f"{method!s:.60}: {type(fault).__name__}: {fault}")
+        self._log("a handler failed", fault)
 
     def closed(self, reason: Exception | None) -> None:
         """Tell that the connection has ended."""
