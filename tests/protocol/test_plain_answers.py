@@ -8,7 +8,8 @@ from msgspec import UNSET, Raw
 
 from executa_protocol import codec, envelope
 from executa_protocol.errors import DecodeFailure
-from executa_protocol.methods.invoke import InvokeResult, read_invoke_result, read_plain_answer
+from executa_protocol.methods.invoke import InvokeResult, read_invoke_result
+from executa_protocol.methods.plain_answer import read_plain_answer
 from executa_protocol.readings import STRICT
 
 PLAIN = b'{"jsonrpc":"2.0","id":7,"result":{"success":true,"data":%b,"duration_ms":0.012}}\n'
@@ -52,6 +53,32 @@ def check(line: bytes) -> bool:
 )
 def test_plain_answers_are_read_in_one_go(data: bytes) -> None:
     assert check(PLAIN % data)
+
+
+LEAST = b'{"jsonrpc":"2.0","id":1,"result":{"success":true,"data":1,"duration_ms":0}}'
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"data":1', b'"data":"\xff","data":1'),
+        (b'"result"', b'"result":"\xff","result"'),
+        (b'{"jsonrpc"', b'{"result":"\xff","jsonrpc"'),
+        (b"}}", b'},"result":{"success":true,"data":1,"duration_ms":0}}'),
+    ],
+)
+def test_the_shortest_line_has_no_room_for_what_would_be_skipped(
+    old: bytes, new: bytes, end: bytes
+) -> None:
+    assert check(LEAST + end)
+    assert not check(LEAST.replace(old, new, 1) + end)
+
+
+@pytest.mark.parametrize("identity", [0, 7, 10**7, 10**15, 2**63])
+def test_a_host_that_runs_for_years_reads_them_as_fast(identity: int) -> None:
+    line = PLAIN.replace(b"7", b"%d" % identity).replace(b"0.012", b"12345.678") % b'"tea"'
+    assert check(line)
 
 
 NESTED = b"[" * 127 + b"]" * 127

@@ -28,7 +28,7 @@ from executa_protocol.errors import CallFailed, ConnectionLost
 from executa_protocol.gate import Refusal
 from executa_protocol.handshake import FALLBACK, HANDSHAKE_ID, Negotiated
 from executa_protocol.manifest import Manifest
-from executa_protocol.methods.invoke import read_plain_answer
+from executa_protocol.methods.plain_answer import read_plain_answer
 from executa_protocol.nexus import Grants
 from executa_protocol.transcript import AnyEvent
 

@@ -29,7 +29,8 @@ from executa_protocol.aio.calls import Call
 from executa_protocol.codes import rpc_error, wire_error
 from executa_protocol.errors import CallTimeout, RpcError
 from executa_protocol.limits import MAX_INLINE_RESULT
-from executa_protocol.methods.invoke import InvokeResult, PlainAnswer, read_invoke_result
+from executa_protocol.methods.invoke import InvokeResult, read_invoke_result
+from executa_protocol.methods.plain_answer import PlainAnswer
 from executa_protocol.nexus import Nexus, NexusError
 
 

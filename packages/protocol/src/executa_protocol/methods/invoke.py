@@ -4,14 +4,13 @@ Arguments and data stay raw: the host passes them through, the plugin's tool lay
 gives them types. Nothing here shows a credential or a token in a repr.
 """
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from executa_protocol import codec
 from executa_protocol.errors import DecodeFailure
-from executa_protocol.limits import KIB
 from executa_protocol.methods.reading import (
     InvalidParams,
     Members,
@@ -131,72 +130,6 @@ class InvokeResult(Struct, omit_defaults=True, kw_only=True):
     error: str | UnsetType = UNSET
     duration_ms: float | UnsetType = UNSET
     tool: str | UnsetType = UNSET
-
-
-class PlainAnswer(Struct, gc=False):
-    """The line of a success as plugins write most, read with all that it says.
-
-    `size` is how many bytes the result has, `value` what its `data` means.
-    """
-
-    success: ClassVar[Literal[True]] = True
-    error: ClassVar[UnsetType] = UNSET
-
-    id: int
-    size: int
-    data: Raw
-    value: Any
-
-
-class _PlainLine(Struct, gc=False, forbid_unknown_fields=True):
-    jsonrpc: Literal["2.0"]
-    id: int | float | str
-    result: Raw
-
-
-class _PlainResult(Struct, gc=False, forbid_unknown_fields=True):
-    success: bool
-    data: Raw
-    duration_ms: float
-
-
-_LINE: Final = msgspec.json.Decoder(_PlainLine)
-_PLAIN: Final = msgspec.json.Decoder(_PlainResult)
-_VALUE: Final = msgspec.json.Decoder()
-_PLAIN_HEAD: Final = b',"result":{"success":true,'
-_PLAIN_SIZE: Final = 4 * KIB
-_HEAD_FROM: Final = len(b'{"jsonrpc":"2.0","id":')
-_HEAD_TO: Final = 64
-_AROUND: Final = len(
-    b'{"jsonrpc":"2.0","id":1,"result":{"success":true,"data":,"duration_ms":0}}\n'
-)
-_SECOND: Final = len(b'"data":1e309,')
-
-
-def read_plain_answer(line: bytes) -> PlainAnswer | None:
-    """Read a small line that answers an invoke; None for one that is to be read with more care.
-
-    Every value is decoded, so nothing passes that `codec.check_content` would refuse; but the
-    first of two results or data would, so a line with room for a second is not read here.
-    """
-    if line.find(_PLAIN_HEAD, _HEAD_FROM, _HEAD_TO) < 0 or len(line) > _PLAIN_SIZE:
-        return None
-    try:
-        answer = _LINE.decode(line)
-        result = _PLAIN.decode(answer.result)
-        data = result.data
-        value = _VALUE.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    identity = answer.id
-    if (
-        type(identity) is not int
-        or not result.success
-        or len(line) - len(memoryview(data)) >= _AROUND + _SECOND
-        or (isinstance(value, dict | list) and codec.too_deep(line))
-    ):
-        return None
-    return PlainAnswer(identity, len(memoryview(answer.result)), data, value)
 
 
 _RESULT: Final = msgspec.json.Decoder(InvokeResult)
