@@ -56,6 +56,7 @@ class FdTransport:
             on_broken=self._write_broken,
             limit=write_limit,
             soon=None if turns is None else partial(turns.soon, self.loop),
+            others_wait=bool if turns is None else turns.others_wait,
         )
 
     @property

@@ -67,6 +67,10 @@ class Turns:
             self._waiting.append(self._release)
         self._held.append(write)
 
+    def others_wait(self) -> bool:
+        """Whether somebody waits for a next turn."""
+        return bool(self._waiting)
+
     def _release(self) -> int:
         held, self._held = self._held, []
         for write in held:

@@ -34,7 +34,8 @@ class FdWriter:
     """Owns `fd` and closes it. `on_drained` and `on_broken` are called from the loop.
 
     `soon` has a callback called at the end of the tick, which is what the loop's `call_soon`
-    does.
+    does. While `others_wait` the other sides have enough to do, and twice as many frames wait
+    for each other.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class FdWriter:
         "_frames",
         "_limit",
         "_loop",
+        "_others_wait",
         "_on_broken",
         "_on_drained",
         "_pollable",
@@ -68,7 +70,9 @@ class FdWriter:
         on_broken: Callable[[Exception], None],
         limit: int = WRITE_QUEUE,
         soon: Callable[[Callable[[], None]], object] | None = None,
+        others_wait: Callable[[], bool] = bool,
     ) -> None:
+        self._others_wait = others_wait
         self._loop = loop
         self._soon = soon or loop.call_soon
         self._fd = fd
@@ -109,7 +113,7 @@ class FdWriter:
         if not (self.corked or self._scheduled):
             self._scheduled = True
             self._soon(self.flush)
-        if len(frames) >= self._few:
+        if len(frames) >= self._few and (not self._others_wait() or len(frames) >= 2 * self._few):
             with suppress(OSError):  # which `flush` meets again, and is the one to tell
                 self._hand_over()
 
