@@ -8,7 +8,6 @@ each has had an answer, and closes while all of them still call.
 import asyncio
 import itertools
 import math
-import os
 import time
 from collections.abc import Sequence
 from typing import Final, cast
@@ -72,8 +71,7 @@ class _Window:
     def _clocks(self) -> tuple[float, float, float]:
         """Seconds on the wall, of CPU here, of CPU at the servers."""
         there = sum(map(machine.cpu, self._servers))
-        here = machine.cpu(os.getpid()) or time.process_time()
-        return time.perf_counter(), here, there
+        return time.perf_counter(), time.process_time(), there
 
     def sample(self) -> Sample:
         """The costs of one call."""
