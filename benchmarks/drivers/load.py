@@ -45,7 +45,8 @@ class _Window:
         self._seconds = seconds
         self._servers = servers
         self._unheard = in_flight
-        self._opened = self._used = (0.0, 0.0, 0.0)
+        # Seconds on the wall, of CPU here and of CPU there: at the opening, then of the window.
+        self._wall = self._here = self._there = 0.0
         self._closed = False
 
     def heard(self) -> None:
@@ -53,36 +54,31 @@ class _Window:
         self._unheard -= 1
         if not self._unheard:
             self.times.clear()
-            self._opened = self._clocks()
+            self._there = self._cpu_there()
+            self._wall, self._here = time.perf_counter(), time.process_time()
             self.until = time.perf_counter() + self._seconds
 
     def close(self) -> None:
         """Nothing that ends from now on counts. Idempotent."""
         if not self._closed:
             self._closed = True
-            now = self._clocks()
-            self._used = (
-                now[0] - self._opened[0],
-                now[1] - self._opened[1],
-                now[2] - self._opened[2],
-            )
+            self._wall = time.perf_counter() - self._wall
+            self._here = time.process_time() - self._here
+            self._there = self._cpu_there() - self._there
             self.times = sorted(self.times)
 
-    def _clocks(self) -> tuple[float, float, float]:
-        """Seconds on the wall, of CPU here, of CPU at the servers."""
-        there = sum(map(machine.cpu, self._servers))
-        return time.perf_counter(), time.process_time(), there
+    def _cpu_there(self) -> float:
+        return sum(map(machine.cpu, self._servers))
 
     def sample(self) -> Sample:
         """The costs of one call."""
-        wall, here, there = self._used
         times, count = self.times, len(self.times)
         return {
-            "rate_per_s": count / wall,
+            "rate_per_s": count / self._wall,
             "p50_us": times[count // 2] * 1e6,
             "p99_us": times[min(count - 1, int(count * 0.99))] * 1e6,
-            "cpu_client_us": here / count * 1e6,
-            "cpu_server_us": there / count * 1e6,
+            "cpu_client_us": self._here / count * 1e6,
+            "cpu_server_us": self._there / count * 1e6,
             "peak_client_mib": machine.own_peak(),
             "peak_server_mib": max(map(machine.peak_resident, self._servers), default=0.0),
             "checked": count,
