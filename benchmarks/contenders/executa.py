@@ -10,7 +10,7 @@ from typing import Any, Final
 from benchmarks.contenders.direct_nexus import ANSWER, RUN_TEXT, DirectNexus
 from benchmarks.drivers.contender import Call, Options, Task, text
 from benchmarks.model import WrongAnswer
-from executa_host import Host, PluginSpec
+from executa_host import Host, InvokeOutcome, PluginSpec
 from executa_nexus_stub import NexusStub
 from executa_protocol.nexus import Nexus
 
@@ -32,20 +32,47 @@ class Executa:
 
     def call(self, task: Task) -> Call:
         """See `Opened.call`."""
-        host, names = self._host, self._names
-        arguments, expected = _TASKS[task.kind](task)
-        kind, count, each = task.kind, len(names), task.each
-        turns = itertools.cycle(names)
+        if task.kind in _ECHOES:
+            return self._echo(task)
+        return self._checked(task.kind, *_TASKS[task.kind](task))
+
+    def _echo(self, task: Task) -> Call:
+        host, kind, size, plugin = self._host, task.kind, task.size, self._picking(task)
 
         async def call(number: int) -> None:
-            name = names[number // each % count] if each else next(turns)
-            given = arguments(number)
-            outcome = await host.invoke(name, kind, given)
-            if outcome.data != expected(given):
-                msg = f"{name}.{kind} answered {outcome.data!r:.80}, {outcome.error!r:.80}"
-                raise WrongAnswer(msg)
+            given = text(number, size)
+            outcome = await host.invoke(plugin(number), kind, {"text": given})
+            if outcome.data != given:
+                raise _wrong(outcome)
 
         return call
+
+    def _checked(self, kind: str, arguments: "Arguments", expected: "Expected") -> Call:
+        host, plugin = self._host, self._picking(Task())
+
+        async def call(number: int) -> None:
+            given = arguments(number)
+            outcome = await host.invoke(plugin(number), kind, given)
+            if outcome.data != expected(given):
+                raise _wrong(outcome)
+
+        return call
+
+    def _picking(self, task: Task) -> Callable[[int], str]:
+        """Which plugin an operation goes to."""
+        names, count, each = self._names, len(self._names), task.each
+        if not each:
+            turns = itertools.cycle(names)
+            return lambda _: next(turns)
+        if count == 1:
+            only = names[0]
+            return lambda _: only
+        return lambda number: names[number // each % count]
+
+
+def _wrong(outcome: InvokeOutcome) -> WrongAnswer:
+    found = f"{outcome.data!r:.80}, {outcome.error!r:.80}"
+    return WrongAnswer(f"{outcome.plugin}.{outcome.tool} answered {found}")
 
 
 @asynccontextmanager
@@ -71,10 +98,6 @@ Arguments = Callable[[int], dict[str, Any]]
 Expected = Callable[[dict[str, Any]], object]
 
 
-def _echo(task: Task) -> tuple[Arguments, Expected]:
-    return lambda number: {"text": text(number, task.size)}, lambda given: given["text"]
-
-
 def _sample(task: Task) -> tuple[Arguments, Expected]:
     expected = ANSWER * task.count
     return (
@@ -88,10 +111,8 @@ def _agent(task: Task) -> tuple[Arguments, Expected]:
     return lambda number: {"count": task.count}, lambda given: expected
 
 
+_ECHOES: Final = ("inline", "async", "thread")
 _TASKS: Final[dict[str, Callable[[Task], tuple[Arguments, Expected]]]] = {
-    "inline": _echo,
-    "async": _echo,
-    "thread": _echo,
     "sample": _sample,
     "agent": _agent,
 }

@@ -243,7 +243,7 @@ def encode(value: object) -> bytes:
     """
     try:
         data = _ENCODER.encode(value)
-        path = _non_finite(value, "") if data.find(b"null") >= 0 else None
+        path = _non_finite(value, "") if data.rfind(b"null") >= 0 else None
     except RecursionError:
         msg = "the value nests too deep, or contains itself"
         raise NotEncodable(msg) from None

@@ -52,7 +52,10 @@ _ID_FROM: Final = len(_START)
 _ID_TO: Final = _ID_FROM + 20 + len(_MIDDLE)
 _ROOM: Final = len(_REST) + len(b'"data":"\xff",')
 """Bytes after the id, without the data, from which on there is room for a second data. Both are
-skipped, and the first would not be looked at; the least that might be wrong with it is a byte."""
+skipped, and the first would not be looked at; the least that might be wrong with it is a byte.
+
+Before the id there is none: `jsonrpc` does not fit behind it, and leaves no room in front of it.
+"""
 
 
 def read_plain_answer(line: bytes) -> PlainAnswer | None:
@@ -61,12 +64,7 @@ def read_plain_answer(line: bytes) -> PlainAnswer | None:
     Every value is decoded, so nothing passes that `codec.check_content` would refuse.
     """
     end = line.find(_MIDDLE, _ID_FROM, _ID_TO)
-    if (
-        end < 0
-        or len(line) > _LARGEST
-        or not line.startswith(_START)
-        or not line[_ID_FROM:end].isdigit()
-    ):
+    if end < 0 or len(line) > _LARGEST or not line[_ID_FROM:end].isdigit():
         return None
     try:
         answer = _LINE.decode(line)
