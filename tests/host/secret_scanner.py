@@ -1,6 +1,8 @@
 """Looks for secrets in everything that a host lets out."""
 
+import contextlib
 import logging
+import os
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,13 +69,18 @@ class Scanner:
         self.look("a result", repr(outcome) + text)
 
     def files(self, folder: Path) -> int:
-        """Every file under `folder`, with its name; how many there were."""
+        """Every file under `folder`, with its name; how many there were.
+
+        A host cleans up meanwhile: what goes while it is looked at is passed over.
+        """
         count = 0
-        for path in folder.rglob("*"):
-            self.look("a file's name", str(path))
-            if path.is_file():
-                count += 1
-                self.look(f"the file {path}", path.read_bytes().decode(errors="replace"))
+        for root, folders, names in os.walk(folder):
+            for name in (*folders, *names):
+                self.look("a file's name", str(Path(root, name)))
+            for path in filter(Path.is_file, (Path(root, name) for name in names)):
+                with contextlib.suppress(FileNotFoundError):
+                    self.look(f"the file {path}", path.read_bytes().decode(errors="replace"))
+                    count += 1
         return count
 
 

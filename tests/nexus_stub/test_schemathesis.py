@@ -96,4 +96,5 @@ def test_no_request_makes_the_stub_fail(url: str, mode: str) -> None:
     reached = {status for statuses in seen.values() for status in statuses}
     assert len(seen) >= LEAST_OPERATIONS
     assert reached & {400, 401, 403, 410, 422}
-    assert (200 in reached) is True
+    # What is wrong in a place that an operation does not look at may be served, or not.
+    assert mode == "negative" or 200 in reached
